@@ -134,6 +134,7 @@ void Observer::on(const LaneEvent& event) {
     case What::Sync: detector_->sync_warp(who()); break;
     case What::Exit: detector_->exit(who()); break;
     case What::CtaExits: detector_->end(checked(*event.warp.cta)); break;
+    case What::Registers: detector_->set_registers(who(), event.target); break;
     case What::WarpExits:
     case What::NextLaunch: break;
   }
@@ -143,7 +144,11 @@ void Observer::on(const FenceEvent& event) {
   switch (event.what) {
     case FenceEvent::What::Memory: fence(event.warp, event.lanes); break;
     case FenceEvent::What::WgmmaFence: registers_.fenced(event.warp); break;
-    case FenceEvent::What::TensorMapRead: detector_->acquire_map(by(event.warp, event.lanes), event.map); break;
+    case FenceEvent::What::TensorMapRead: {
+      const order::By who = by(event.warp, event.lanes);
+      detector_->acquire_map(who, event.map, ordering(who.site).scope);
+      break;
+    }
   }
 }
 
@@ -153,12 +158,17 @@ void Observer::fence(const Warp& warp, Mask lanes) {
   const Ordering& what = ordering(who.site);
   switch (what.fence) {
     case Fence::None: break;
-    case Fence::Threads: detector_->fence(who, what.scope, what.acquires, what.releases); break;
-    case Fence::ProxyAsync: detector_->fence_proxy_async(who, what.shared, what.global); break;
+    case Fence::Threads:
+      detector_->fence(who, what.scope, what.acquires, what.releases, !what.orders(Ordering::kGlobal));
+      break;
+    case Fence::ProxyAsync:
+      detector_->fence_proxy_async(who, what.orders(Ordering::kOwnShared), what.orders(Ordering::kGlobal),
+                                   what.orders(Ordering::kPeers));
+      break;
     case Fence::BarrierInit: detector_->fence_barrier_init(who); break;
     case Fence::BeforeThreadSync: detector_->fence_before_thread_sync(who); break;
     case Fence::AfterThreadSync: detector_->fence_after_thread_sync(who); break;
-    case Fence::TensorMap: detector_->release_maps(who); break;
+    case Fence::TensorMap: detector_->release_maps(who, what.scope); break;
     case Fence::Grid: detector_->grid_wait(who); break;
   }
 }
@@ -212,12 +222,22 @@ void Observer::on(const SignalEvent& event) {
     case What::Tensor: operation->signal = detector_->tensor_commit(who, event.group); break;
     case What::Delivered: break;
   }
+  const uint32_t ranks = event.what == What::Tensor ? event.ranks : 1u << event.rank;
+  const bool is_instant = event.what == What::Thread && event.rank == event.warp->cta->rank;
+  for (uint32_t rest = is_instant ? 0 : ranks; rest; rest &= rest - 1) {
+    const auto rank = static_cast<size_t>(std::countr_zero(rest));
+    if (rank < ctas_.size()) detector_->coming(who, *ctas_[rank], event.offset);
+  }
   event.mark = std::move(operation);
 }
 
 void Observer::on(const WaitEvent& event) {
   const bool asks = event.what == WaitEvent::What::Asks;
   const order::By who = by(event.warp, event.lanes, event.pc);
+  if (event.what == WaitEvent::What::Tries) {
+    event.in_doubt = event.passed == 0 || detector_->is_in_doubt(who, event.barrier.id);
+    return;
+  }
   switch (event.why) {
     case Wait::Mbarrier: {
       if (asks) return detector_->may_part(who);
@@ -300,6 +320,7 @@ void Observer::accessed(const AccessEvent& event, Mask lanes, order::CtaKnowledg
   access.reads = event.role != order::Role::Store && event.role != order::Role::Allocation;
   access.writes = event.role != order::Role::Load;
   access.read_modify_write = event.role == order::Role::Atomic;
+  access.read_only = what.read_only;
   access.strong = what.strong, access.is_volatile = what.is_volatile;
   access.acquires = what.acquires, access.releases = what.releases;
   access.scope = what.scope;

@@ -33,8 +33,10 @@ constexpr uint32_t kOutOfPatience = ~0u / 2;  // fruitless polls: without any ch
 // Cycles that are skipped for a warp that does nothing but read the clock, doubled each time up to the longest; and
 // instructions between two skips.
 constexpr uint64_t kClockStep = 1u << 22, kLongestClockStep = uint64_t{1} << 40, kClockLap = 512;
-constexpr uint64_t kHeldBackOf = 8;       // the latest schedule holds back one operation in so many
-constexpr uint64_t kHeldBack = 1u << 20;  // cycles for which a seeded schedule may hold an operation back
+constexpr uint8_t kEarlyReturns = 3;          // of each try_wait in a warp, although it could wait
+constexpr uint32_t kFruitlessTimeOuts = 128;  // of all waits for mbarriers, while nothing changes in their cluster
+constexpr uint64_t kHeldBackOf = 8;           // the latest schedule holds back one operation in so many
+constexpr uint64_t kHeldBack = 1u << 20;      // cycles for which a seeded schedule may hold an operation back
 
 }  // namespace
 
@@ -78,6 +80,11 @@ void ClusterEngine::start(uint32_t number) {
   cluster_.multiply_adds = 0;
   cluster_.recent.fill(nullptr);
   cluster_.output.clear();
+  cluster_.invalidated.clear();
+  cluster_.read_only_lines.clear();
+  cluster_.arrived_warps.assign(launch_.cluster_size(), {});
+  early_returns_.clear();
+  time_outs_ = 0;
   const uint32_t size = launch_.cluster_size();
   cluster_.ctas = std::vector<Cta>(size);
   cluster_.live_ctas = size;
@@ -179,6 +186,15 @@ void ClusterEngine::wake(Warp& warp, uint64_t delay) {
   notify_warp(ScheduleEvent::What::Wakes, warp);
   warp.time = std::max(warp.time, now_ + delay);
   push(warp);
+}
+
+bool ClusterEngine::times_out(Warp& warp, bool in_doubt) {
+  if (schedule_.policy == SchedulePolicy::Default && !in_doubt) return false;
+  const uint32_t pc = warp.split().pc;
+  uint8_t& count = early_returns_[{&warp, pc}];
+  if (count == kEarlyReturns) return false;
+  ++count;
+  return in_doubt || schedule_.policy == SchedulePolicy::Latest || Random(slow_sites_ + 8 * pc + count).below(2) == 0;
 }
 
 void ClusterEngine::remark(Habit habit, const Fault& what, const Warp* warp, const Origin* origin) {
@@ -387,13 +403,14 @@ void ClusterEngine::launch_before_ended() {
 }
 
 bool ClusterEngine::time_out_waiters() {
+  if (timed_out_changes_ != cluster_.changes) timed_out_changes_ = cluster_.changes, time_outs_ = 0;
+  if (time_outs_ == kFruitlessTimeOuts) return false;
+  ++time_outs_;
   bool any = false;
   for (Cta& cta : cluster_.ctas) {
     for (Mbarrier& barrier : cta.barriers) {
       std::erase_if(barrier.waiters, [&](const Mbarrier::Waiter& waiter) {
         Split& split = waiter.warp->splits[waiter.split];
-        if (split.timed_out_at == cluster_.changes) return false;
-        split.timed_out_at = cluster_.changes;
         split.result = -1;                         // the predicate is false already
         resume(*waiter.warp, waiter.split, 8000);  // roughly the time-out of hardware
         any = true;
@@ -412,12 +429,13 @@ void ClusterEngine::restart_idle() {
 }
 
 void ClusterEngine::pass_time(uint64_t clusters) {
-  if (time_out_waiters()) return;
+  const bool timed_out = time_out_waiters();
   if (idle_changes_ != cluster_.changes) restart_idle();
   ++idle_rounds_;
   const bool is_over = idle_rounds_ > kMostIdleRounds ||
                        (idle_rounds_ > kFewestIdleRounds && idle_work_ > kIdleWork / std::max<uint64_t>(clusters, 1));
-  if (is_over || !wake_pollers(true)) deadlock();
+  const bool polls = !is_over && wake_pollers(true);
+  if (!timed_out && !polls) deadlock();
   if (idle_rounds_ % 4 == 0 && idle_step_ < (1u << 24)) idle_step_ *= 2;
 }
 

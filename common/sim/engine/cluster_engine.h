@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <functional>
 #include <initializer_list>
+#include <map>
 #include <memory>
 #include <queue>
 #include <span>
@@ -82,6 +83,7 @@ class ClusterEngine final : public Scheduler {
   // Scheduler
   void submit(std::unique_ptr<AsyncOperation> operation, const Latency& when) override;
   void wake(Warp& warp, uint64_t delay) override;
+  bool times_out(Warp& warp, bool in_doubt) override;
   void remark(Habit habit, const Fault& what, const Warp* warp, const Origin* origin) override;
 
  private:
@@ -150,9 +152,12 @@ class ClusterEngine final : public Scheduler {
   std::vector<std::shared_ptr<Scheduled>> operations_;  // a heap; of an order queue only the first
   uint64_t now_ = 0, sequence_ = 0, tie_ = 0, in_flight_ = 0;
   bool walking_ = false;
-  bool completing_ = false;    // an operation is taking effect: operations that it submits start now
-  uint64_t idle_changes_ = 0;  // Cluster::changes when polling warps were last woken
-  bool may_poll_ = false;      // a warp has begun to poll since then
+  bool completing_ = false;         // an operation is taking effect: operations that it submits start now
+  uint64_t idle_changes_ = 0;       // Cluster::changes when polling warps were last woken
+  uint64_t timed_out_changes_ = 0;  // the same, when waits for mbarriers last timed out
+  uint32_t time_outs_ = 0;          // since then
+  std::map<std::pair<const Warp*, uint32_t>, uint8_t> early_returns_;  // calls of times_out that returned True, by pc
+  bool may_poll_ = false;                                              // a warp has begun to poll since then
   uint64_t idle_rounds_ = 0, idle_step_ = 64, idle_work_ = 0;  // idle_work_: instructions, and the cost of waking
   NoProgress no_progress_;                                     // of this cluster, where clusters are independent
   uint64_t progress_ = 0;                                      // Cluster::progress after the last slice of a warp

@@ -102,6 +102,9 @@ class Scheduler {
   /// Reports a violation that hardware tolerates (Launch::lenient), by this warp's current instruction or, if `warp` is
   /// null, by an asynchronous operation. `tolerate_violation` in exec/core/report.h decides whether to call it.
   virtual void remark(Habit habit, const Fault& what, const Warp* warp, const Origin* origin) = 0;
+  /// Whether the try_wait that this warp executes returns False although it could wait, which the ISA permits at any
+  /// time. `in_doubt`: a watcher asks for it, in the default schedule, too. For each instruction a few times at most.
+  virtual bool times_out(Warp& warp, bool in_doubt) = 0;
 };
 
 }  // namespace sim

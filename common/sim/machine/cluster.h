@@ -10,6 +10,7 @@
 #include <mutex>
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "machine/async.h"
@@ -83,6 +84,9 @@ struct Launch {
   std::optional<Random> refusals;
   /// When one cluster is executed by itself to find its demands: the number of requests that are still granted.
   std::optional<uint32_t> grants;
+  /// A warp's part of a wgmma begins only when all four warps have issued it. Hardware does so; the ISA does not
+  /// promise it.
+  bool warpgroups_begin_as_one = true;
   bool cancel_cluster(uint32_t* number) {
     if (grants) {
       *number = 0;
@@ -127,6 +131,14 @@ struct Cluster {
   std::string output;          ///< of printf; written to the terminal in the order of the clusters
   /// Instructions that all clusters of its engine have executed so far; counted if a watcher wants EventKind::Work.
   uint64_t warp_instructions = 0, lane_instructions = 0;
+  /// By CTA and named barrier: the warps that have arrived in its phase, a bit each.
+  std::vector<std::array<uint32_t, 16>> arrived_warps;
+  /// mbarrier.inval: its pc, by CTA and offset, for reports.
+  std::map<std::pair<uint32_t, uint32_t>, uint32_t> invalidated;
+  /// Lines of global memory as a CTA's first ld.global.nc has found them: its cache is not coherent. By CTA and host
+  /// address.
+  using Line = std::array<uint8_t, 128>;
+  std::map<std::pair<uint32_t, uint64_t>, Line> read_only_lines;
 
   /// Does an instruction with this many multiply-adds get exact arithmetic? The answer depends on this cluster's
   /// history alone, so it is the same however the host's threads run.

@@ -13,7 +13,9 @@ constexpr HabitText kHabits[] = {
      "stream-K)"},
     {"exit-with-own-stores", true, "ends while its own bulk stores still read shared memory"},
     {"exit-with-own-loads", true, "ends while its own copies into shared memory are in flight"},
-    {"exit-before-own-commit", true, "ends while its own last tcgen05.commit is on its way to its own mbarrier"},
+    {"exit-before-own-commit", true,
+     "ends while its own last tcgen05.commit is on its way to its own mbarrier or, after a barrier of the cluster, to "
+     "its peer's (CUTLASS)"},
     {"relaxed-cluster-exit", true,
      "signals another CTA, then arrives at the cluster barrier with .relaxed, and that CTA ends"},
     {"warpgroup-release", false,
@@ -48,6 +50,12 @@ constexpr HabitText kHabits[] = {
     {"equal-stores", false, "two threads store the same value to one location, unordered"},
     {"lanes-of-a-store", false,
      "lanes of one store write different values to one location: one of them remains, which one is undefined"},
+    {"warpgroup-acquire", false,
+     "the warps of a warpgroup store operands of a wgmma, each with fence.proxy.async and its part of the wgmma after "
+     "it, without a barrier among them (FlashMLA)"},
+    {"repeated-init", false, "initialises an mbarrier again that no other instruction has used yet (CUTLASS)"},
+    {"remote-arrival-scope", false,
+     "hands data to another CTA by an arrival at its mbarrier, or a wait for it, whose scope is .cta (CUTLASS)"},
 };
 static_assert(std::size(kHabits) == static_cast<size_t>(Habit::kCount));
 

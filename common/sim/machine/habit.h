@@ -30,6 +30,9 @@ enum class Habit : uint8_t {
   RepeatedDealloc,
   EqualStores,
   LanesOfAStore,
+  WarpgroupAcquire,
+  RepeatedInit,
+  RemoteArrivalScope,
   kCount
 };
 

@@ -17,6 +17,8 @@ enum class MissingLink::What : uint8_t {
   ReleasingLink,
   ReleaseAndAcquire,
   WiderScope,
+  WholeFence,
+  OrdinaryLoad,
   // They are not ordered.
   OneLane,
   ExpectTx,
@@ -30,6 +32,7 @@ enum class MissingLink::What : uint8_t {
   Completion,
   Link,
   LinkBeyondSignal,
+  WarpgroupBarrier,
   Reconvergence,
   // Barriers.
   Barrier,
@@ -40,6 +43,7 @@ enum class MissingLink::What : uint8_t {
   WaitBeforeBarrier,
   LateWaiter,
   BarrierBeforeInval,
+  WaitBeforeInval,
   ClusterStart,
   // Tensor maps and registers.
   MapAcquireFirst,
@@ -48,6 +52,8 @@ enum class MissingLink::What : uint8_t {
   FirstWgmmaFence,
   WgmmaFence,
   WgmmaWait,
+  SameRegisters,
+  FirstWrite,
   // Ends of CTAs, lanes, clusters, launches.
   PhaseBeforeExit,
   ReleaseBeforeExit,

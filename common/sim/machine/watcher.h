@@ -146,6 +146,7 @@ struct LaneEvent {
     WarpExits,   ///< the warp's last lanes have exited
     CtaExits,    ///< the CTA's last lanes have exited
     NextLaunch,  ///< griddepcontrol.launch_dependents
+    Registers,   ///< setmaxnreg to `target` registers
   } what;
   Warp& warp;
   Mask lanes = 0, others = 0;
@@ -254,7 +255,8 @@ struct WaitEvent {
   enum class What : uint8_t {
     Asks,    ///< the lanes execute the instruction
     Passes,  ///< the lanes continue at once
-    Wakes    ///< the lanes continue after they have waited
+    Wakes,   ///< the lanes continue after they have waited
+    Tries    ///< the lanes are about to execute a wait for an mbarrier; a watcher may set `in_doubt`
   } what;
   Wait why;
   Warp& warp;
@@ -263,6 +265,8 @@ struct WaitEvent {
   BarrierName barrier = {};
   uint32_t first = 0, second = 0;  ///< groups that may be unfinished, and modifiers; or an mbarrier's parity
   Mask passed = 0;                 ///< of an mbarrier: lanes that have observed the phase's completion
+  /// The lanes do not know whether the phase is complete: in another interleaving the wait may return False.
+  mutable bool in_doubt = false;
 };
 
 /// A lane (or lanes, of cp.async) starts copies.

@@ -42,6 +42,11 @@ constexpr MissingText kMissing[] = {
     {"wider scope", "",
      "it has happened, but is not visible: the signal at {from} is received in another CTA: release and acquire at {0} "
      "scope are required on both sides"},
+    {"whole fence", "fence.acq_rel",
+     "it has happened, but is not visible: a fence on the way is restricted (.sync_restrict) to shared memory{0}: the "
+     "same fence without .sync_restrict"},
+    {"ordinary load", "ld.global",
+     "an ordinary load (ld.global; no __ldg, no const __restrict__) instead of ld.global.nc at {to}"},
     {"one lane", "elect.sync",
      "each lane that executes it starts an operation: execution by one lane (elect.sync), or an address of its own for "
      "each lane"},
@@ -70,6 +75,8 @@ constexpr MissingText kMissing[] = {
     {"link", "",
      "nothing orders them; its warp signals at {also}, but this signal does not reach the second access: {link} "
      "{between}"},
+    {"barrier of the warpgroup", "bar.sync",
+     "nothing orders the four warps: a barrier of the warpgroup (bar.sync), after fence.proxy.async, {between}"},
     {"reconvergence", "bar.warp.sync",
      "__syncwarp() (bar.warp.sync) by all lanes of the warp, which have parted, {between}"},
     {"barrier after init", "", "a barrier of the {0} between {from} and {to}"},
@@ -90,17 +97,23 @@ constexpr MissingText kMissing[] = {
      "a late waiter is lapped: it finds the parity flipped again; {0} must signal, by an arrival or a barrier, after "
      "{from}[, before the next phase is completed ({1})]"},
     {"barrier before inval", "bar.sync", "a barrier of the CTA (bar.sync) {between}"},
+    {"wait before inval", "mbarrier.try_wait",
+     "a wait (mbarrier.try_wait) for the phase of {0} in which it arrives, by this thread or by one that signals to "
+     "it, "
+     "before {to}[; or a barrier after {from} and before that]"},
     {"cluster start", "barrier.cluster", "a barrier of the cluster before {to}"},
     {"map acquire", "fence.proxy.tensormap::generic.acquire",
      "fence.proxy.tensormap::generic.acquire of these 128 bytes by a thread of this CTA, before {to}, or the map as a "
      "__grid_constant__ parameter"},
     {"map acquire", "fence.proxy.tensormap::generic.acquire",
-     "fence.proxy.tensormap::generic.acquire of these 128 bytes by this warp, before {to}"},
+     "fence.proxy.tensormap::generic.acquire{0} of these 128 bytes by this warp, before {to}"},
     {"map release", "fence.proxy.tensormap::generic.release",
-     "fence.proxy.tensormap::generic.release by the thread that changes it, after {from}"},
+     "fence.proxy.tensormap::generic.release{0} by the thread that changes it, after {from}"},
     {"wgmma fence", "wgmma.fence", "wgmma.fence before {to}"},
     {"wgmma fence", "wgmma.fence", "wgmma.fence between {from} and {to}"},
     {"wgmma wait", "wgmma.wait_group", "wgmma.wait_group for the group of the first, before {to}"},
+    {"same registers", "setmaxnreg", "the same setmaxnreg in all four warps of a warpgroup (warps {0} to {1})"},
+    {"first write", "tcgen05.st", "an MMA that does not accumulate (scale-d), tcgen05.st or tcgen05.cp before {to}"},
     {"phase before exit", "mbarrier.try_wait",
      "a wait (mbarrier.try_wait) for the phase of {0} in which it arrives, by a thread of {1}[, which {2} waits there]"
      "[, which last waits there at {also}], before its end[ at {to}][; or a barrier of the cluster after {from}]"},

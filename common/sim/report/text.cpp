@@ -100,7 +100,16 @@ std::string of_hang(const Finding& finding) {
   }
   std::string text =
       "sim: deadlock in kernel " + finding.kernel + ": no warp of this cluster can go on, and nothing is in flight\n";
-  for (const CtaState& cta : finding.ctas) text += waits_of(cta);
+  bool polls = false;
+  for (const CtaState& cta : finding.ctas) {
+    text += waits_of(cta);
+    for (const Waiting& each : cta.waits) polls |= each.what.starts_with("polls");
+  }
+  if (polls) {
+    text +=
+        "  On a GPU, a kernel of another stream or the host may end such a wait. Not here: launches of other streams "
+        "begin, and the host continues, only after this launch.\n";
+  }
   return text;
 }
 

@@ -28,7 +28,7 @@ void check_grid_and_block(const std::string& name, const LaunchRequest& launch, 
   }
   const uint64_t threads = uint64_t{launch.block.x} * launch.block.y * launch.block.z;
   if (!within(launch.block, kMaxBlock) || threads > kMaxThreads) {
-    refuse(cudaErrorInvalidConfiguration,
+    refuse(threads > kMaxThreads ? cudaErrorInvalidValue : cudaErrorInvalidConfiguration,  // as an H100 answers
            "%s is launched with blocks of %s threads; a block has 1 to %s in each dimension and at most %s in all.",
            name.c_str(), extents(as_array(launch.block)).c_str(), extents(as_array(kMaxBlock)).c_str(),
            grouped(kMaxThreads).c_str());

@@ -201,7 +201,8 @@ std::string findings_of(const Waiting& what, const Telling& how, Reach reach, La
       is_blackwell
           ? "setp.lt.u32 %p5, %r1, 32; @%p5 tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [columns], 32; "
             "tcgen05.fence::before_thread_sync; bar.sync 0; tcgen05.fence::after_thread_sync; ld.shared.u32 %r9, "
-            "[columns];"
+            "[columns]; @%p5 tcgen05.st.sync.aligned.32x32b.x1.b32 [%r9], {%r1}; @%p5 tcgen05.wait::st.sync.aligned; "
+            "tcgen05.fence::before_thread_sync; bar.sync 0; tcgen05.fence::after_thread_sync;"
           : "";
   const std::string dealloc =
       is_blackwell ? "tcgen05.fence::before_thread_sync; bar.sync 0; tcgen05.fence::after_thread_sync; @%p5 "

@@ -43,6 +43,7 @@ struct RecordedAccess {
   bool reads = false, writes = false;
   bool atomic = false;  ///< relaxed or stronger: does not race with other such accesses
   bool is_volatile = false;
+  bool read_only = false;  ///< ld.global.nc
   bool silent = false;     ///< a store that changed nothing
   bool in_flight = false;  ///< it is not complete yet
   Scope scope = Scope::Cta;

@@ -20,6 +20,7 @@ enum Field : uint8_t {
   kVisible,        ///< its effects may be read as well
   kCarried,        ///< tcgen05: after some before_thread_sync, synchronisation carries it
   kAsyncShared,    ///< generic proxy: its own thread's proxy fence made it visible to the async proxy; shared memory
+  kAsyncPeers,     ///< the same, shared memory of other CTAs
   kAsyncGlobal,    ///< the same, global memory
   kGroupHappened,  ///< kHappened, if the four warps of a warpgroup complete a wgmma group as one
   kReaderShared,   ///< what kAsyncShared would be if a proxy fence by any thread on the way sufficed

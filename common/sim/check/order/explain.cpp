@@ -106,7 +106,10 @@ void RaceDetector::found(const Verdict& verdict, uint32_t before, uint32_t now, 
                          const Shadow& shadow, uint64_t begin, uint32_t bytes) {
   if (verdict.grade == Grade::Habit && findings_.tolerates(verdict.habit)) return;
   if (verdict.grade == Grade::Strict && !findings_.strict()) return;
-  const RecordedAccess &earlier = accesses_[before], &later = accesses_[now];
+  // In the order of the program, even if another warp's part of the wgmma has been executed before the store.
+  const bool is_reversed = verdict.grade == Grade::Habit && verdict.habit == Habit::WarpgroupAcquire &&
+                           accesses_[before].role == Role::WgmmaOperand;
+  const RecordedAccess &earlier = accesses_[is_reversed ? now : before], &later = accesses_[is_reversed ? before : now];
   const uint32_t first = names_.first_of_line(earlier.site), second = names_.first_of_line(later.site);
   const Findings::Key key = verdict.grade == Grade::Habit ? Findings::key(verdict.habit, first, second)
                                                           : Findings::key(verdict.rule, first, second);
@@ -260,6 +263,8 @@ Finding RaceDetector::describe(const Verdict& verdict, const RecordedAccess& bef
   finding.what = both            ? "reads what the first wrote"
                  : before.writes ? "overwrites what the first wrote"
                                  : "overwrites what the first reads";
+  if (verdict.rule == Rule::ReadOnlyData && verdict.grade == Grade::Error)
+    finding.what = "reads what the first wrote in the same launch, through a cache that is not coherent";
   // Each lane that executes the instruction starts an operation of its own.
   const bool by_lanes_of_one = before.site == now.site && before.issuer.cta == now.issuer.cta &&
                                before.warp == now.warp && before.issued == now.issued &&
@@ -321,8 +326,14 @@ MissingLink RaceDetector::missing_link(const Verdict& verdict, const RecordedAcc
     case Lack::AfterFence: return {.what = What::AfterFence, .to = here, .names = {std::to_string(context.by.warp)}};
     case Lack::FlagFence: return {.what = What::FlagFence, .to = here};
     case Lack::LateFence: return {.what = What::LateFence};
+    case Lack::Coherence: return {.what = What::OrdinaryLoad, .to = here};
     case Lack::Visibility: {
       if (auto missing = lanes_that_told(before, verdict.missing, kVisible, context)) return *missing;
+      const Aside& aside = context.knows.aside;
+      for (const Clock* each : {&aside.shared, &aside.own_shared}) {
+        if (*each && unknown(before, verdict.missing, context, context.lanes, *each, kVisible) == 0)
+          return {.what = What::WholeFence, .names = {each == &aside.own_shared ? " of its own CTA" : ""}};
+      }
       if (const Clock fenced = context.knows.seen.acquired_by(context.knows.now, context.by.cta.place, Scope::Gpu);
           unknown(before, verdict.missing, context, context.lanes, fenced, kVisible) == 0)
         return {.what = What::AcquiringWait, .to = here};
@@ -337,6 +348,8 @@ MissingLink RaceDetector::missing_link(const Verdict& verdict, const RecordedAcc
     case Lack::Everything: break;
   }
   const Field field = before.writes && now.reads ? kVisible : kHappened;
+  if (verdict.grade == Grade::Habit && verdict.habit == Habit::WarpgroupAcquire)
+    return missing_between(What::WarpgroupBarrier, before.site, now.site);
   if (auto missing = who_knows(before, verdict.missing, field, context)) return *missing;
   if (auto missing = phase_without(before)) return *missing;
   Completion done = completion(before);
@@ -492,10 +505,14 @@ void RaceDetector::missing_init(const By& by, CtaKnowledge& target, uint32_t off
              &target == &by.cta ? "bar.sync" : "barrier.cluster");
 }
 
-void RaceDetector::initialised_twice(const By& by, uint32_t offset, const BarrierChannel& barrier) {
-  about_init(Rule::BarrierLifetime, by, by.cta, offset, barrier,
-             "initialises an mbarrier that the first has initialised and that is still valid",
-             MissingLink::What::Invalidation);
+void RaceDetector::initialised_twice(const By& by, uint32_t offset, const BarrierChannel& barrier, bool is_habit) {
+  if (is_habit && findings_.tolerates(Habit::RepeatedInit)) return;
+  const auto report = [&](auto kind) {
+    about_init(kind, by, by.cta, offset, barrier,
+               "initialises an mbarrier that the first has initialised and that is still valid",
+               MissingLink::What::Invalidation);
+  };
+  is_habit ? report(Habit::RepeatedInit) : report(Rule::BarrierLifetime);
 }
 
 void RaceDetector::check_exists(const By& by, CtaKnowledge& target, uint32_t offset, const BarrierChannel& barrier,
@@ -567,11 +584,18 @@ void RaceDetector::check_phase_known(const By& by, CtaKnowledge& target, uint32_
   });
 }
 
-void RaceDetector::check_generation_known(const By& by, uint32_t id, const CtaKnowledge::Named& barrier,
-                                          const Clock& knows) {
+void RaceDetector::check_generation_known(const By& by, uint32_t id, CtaKnowledge::Named& barrier, const Clock& knows) {
   if (barrier.completed == barrier.first || knows_all(knows, barrier.counted[1], kHappened) ||
       knows.known(by.cta.place.cta, barrier.row, kAll, barrier.completed, kHappened) == kAll)
     return;
+  const bool any_waits = std::any_of(barrier.participants.begin(), barrier.participants.end(),
+                                     [](const auto& each) { return each.waits; });
+  if (any_waits) return unknown_generation(by, id);
+  constexpr size_t kMost = 64;
+  if (barrier.unknown.size() < kMost) barrier.unknown.push_back({by.warp, by.lanes, by.site});
+}
+
+void RaceDetector::unknown_generation(const By& by, uint32_t id) {
   const Findings::Key key = Findings::key(Rule::PhaseKnown, names_.first_of_line(by.site), 0);
   tell(key, by.cta.place.cluster, 0, [&] {
     Finding finding;
@@ -627,13 +651,7 @@ void RaceDetector::lapped(CtaKnowledge& target, uint32_t offset, const BarrierCh
   const Clock& told = barrier.open.happened();
   const bool as_one = (missing & ~told.known(waiter.cta, waiter.warp, missing, waiter.tick, kGroupHappened)) == 0 ||
                       warpgroup_is_done(waiter.cta, waiter.warp, waiter.wgmma_issued + 1, told);
-  // Lanes of a warp have waited at the same instruction, and some of them have signalled.
-  const bool in_lockstep =
-      std::any_of(barrier.waiters.begin(), barrier.waiters.end(), [&](const BarrierChannel::Waiter& each) {
-        return each.cta == waiter.cta && each.warp == waiter.warp && each.site == waiter.site &&
-               told.known(each.cta, each.warp, each.lanes, each.tick, kPassed) != 0;
-      });
-  const Habit habit = as_one ? Habit::WarpgroupRelease : in_lockstep ? Habit::WarpSynchronous : Habit::kCount;
+  const Habit habit = as_one ? Habit::WarpgroupRelease : Habit::kCount;
   if (habit != Habit::kCount && findings_.tolerates(habit)) return;
   const uint32_t site = names_.first_of_line(waiter.site);
   const Findings::Key key =
@@ -675,6 +693,95 @@ void RaceDetector::check_unwaited(const By& by, uint32_t offset, const BarrierCh
       return finding;
     });
     return;
+  }
+}
+
+/// All signals and operations that report to an mbarrier must be known to be complete before it is invalidated.
+void RaceDetector::check_settled(const By& by, uint32_t offset, const BarrierChannel& barrier) {
+  const auto report = [&](const By& first, bool is_thread) {
+    const Findings::Key key =
+        Findings::key(Rule::BarrierLifetime, names_.first_of_line(first.site), names_.first_of_line(by.site));
+    tell(key, by.cta.place.cluster, 8, [&] {
+      Finding finding;
+      finding.first = side(first);
+      finding.second = side(by);
+      finding.what = "ends the lifetime of an mbarrier to which the first may have still to report";
+      finding.where = names_.shared(offset) + " of " + names_.cta(by.cta);
+      finding.missing = {
+          .what = MissingLink::What::WaitBeforeInval, .to = names_.locate(by.site), .names = {names_.shared(offset)}};
+      if (is_thread) finding.missing.from = names_.locate(first.site);
+      return finding;
+    });
+  };
+  const Clock knows = by.threads().published(by.lanes);
+  for (const BarrierChannel::Coming& each : barrier.coming)
+    report({*ctas_.at(each.cta), each.warp, each.lanes, each.site}, false);
+  for (const BarrierChannel::Arrival& each : barrier.arrivals) {
+    if (each.phase <= barrier.completed &&
+        knows.known(by.cta.place.cta, barrier.row, kAll, each.phase, kHappened) == kAll)
+      continue;
+    if (!each.asynchronous && knows.known(each.cta, each.row, each.lanes, each.position, kHappened) == each.lanes)
+      continue;
+    report({*ctas_.at(each.cta), each.row, each.lanes, each.site}, !each.asynchronous);
+  }
+}
+
+/// Tensor memory that is read, and nothing has been written there since its allocation.
+void RaceDetector::check_written(const By& by, const CtaKnowledge& cta, const std::vector<Range>& cells) {
+  uint32_t allocation = 0;
+  bool is_written = false;
+  const auto look = [&](const Cell& cell, uint64_t, uint64_t) {
+    for (const uint32_t each : sets_.members(cell.write)) {
+      is_written |= accesses_[each].role != Role::Allocation;
+      allocation = each;
+    }
+  };
+  cta.tensor.for_known(cells[0].begin, cells[0].begin + Shadow::kCell, look);  // nearly always it has been written
+  if (is_written || allocation == 0) return;
+  for (const Range& range : cells) cta.tensor.for_known(range.begin, range.end, look);
+  if (is_written) return;
+  const RecordedAccess& allocated = accesses_[allocation];
+  const Findings::Key key =
+      Findings::key(Rule::TensorMemory, names_.first_of_line(allocated.site), names_.first_of_line(by.site));
+  tell(key, by.cta.place.cluster, 0, [&] {
+    Finding finding;
+    finding.first = side(allocated);
+    finding.second = side(by);
+    finding.what = "reads tensor memory into which nothing has been written since the first has allocated it";
+    finding.where =
+        "tensor memory of " + names_.cta(cta) + ", column " + std::to_string(cells[0].begin / Shadow::kCell / 8);
+    finding.missing = {.what = MissingLink::What::FirstWrite, .to = names_.locate(by.site)};
+    return finding;
+  });
+}
+
+/// The warps of a warpgroup execute the same setmaxnreg instructions.
+void RaceDetector::check_registers(const CtaKnowledge& cta) {
+  for (size_t first = 0; first < cta.warps.size(); first += 4) {
+    const size_t end = std::min(first + 4, cta.warps.size());
+    for (size_t i = first + 1; i < end; ++i) {
+      const WarpKnowledge *one = &cta.warps[first], *other = &cta.warps[i];
+      if (one->registers.size() < other->registers.size()) std::swap(one, other);
+      size_t at = 0;
+      while (at < other->registers.size() && one->registers[at].second == other->registers[at].second) ++at;
+      if (at == one->registers.size()) continue;
+      const auto [site, count] = one->registers[at];
+      const Findings::Key key = Findings::key(Rule::RegisterCount, names_.first_of_line(site), 0);
+      tell(key, cta.place.cluster, 0, [&, count = count, site = site] {
+        Finding finding;
+        finding.first = side(By{*ctas_.at(cta.place.cta), one->index, one->exists, site});
+        const bool does_not = at == other->registers.size();
+        finding.what = "sets " + std::to_string(count) + " registers, but warp " + std::to_string(other->index) +
+                       " of its warpgroup " +
+                       (does_not ? "does not"
+                                 : "sets " + std::to_string(other->registers[at].second) + " at " +
+                                       line(other->registers[at].first));
+        finding.missing = {.what = MissingLink::What::SameRegisters,
+                           .names = {std::to_string(first), std::to_string(first + 3)}};
+        return finding;
+      });
+      break;
+    }
   }
 }
 
@@ -728,7 +835,8 @@ void RaceDetector::unacquired_map(const By& by, uint64_t address) {
   });
 }
 
-void RaceDetector::unfenced_map(const By& by, const RecordedAccess& write, uint64_t address, bool is_released) {
+void RaceDetector::unfenced_map(const By& by, const RecordedAccess& write, uint64_t address, bool is_released,
+                                Scope scope) {
   const Findings::Key key =
       Findings::key(Rule::TensorMapFence, names_.first_of_line(write.site), names_.first_of_line(by.site));
   tell(key, by.cta.place.cluster, 128, [&] {
@@ -739,6 +847,7 @@ void RaceDetector::unfenced_map(const By& by, const RecordedAccess& write, uint6
     finding.where = names_.global(address);
     finding.missing = missing_between(is_released ? MissingLink::What::MapAcquire : MissingLink::What::MapRelease,
                                       write.site, by.site);
+    finding.missing.names = {scope == Scope::Cta ? "" : scope == Scope::Cluster ? ".cluster" : ".gpu"};
     return finding;
   });
 }
@@ -801,7 +910,9 @@ void RaceDetector::check_quiet(CtaKnowledge& target, uint32_t offset, const Barr
     const bool own = each.cta == target.place.cta;
     Habit habit = Habit::kCount;
     if (each.asynchronous) {
-      if (own) habit = Habit::ExitBeforeOwnCommit;
+      // A barrier of the cluster after the issue of a commit to both CTAs of a pair.
+      if (own || knows.known(each.cta, each.row, each.lanes, each.position, kHappened) == each.lanes)
+        habit = Habit::ExitBeforeOwnCommit;
     } else {
       if (own) continue;
       if (knows.known(each.cta, each.row, each.lanes, each.position, kVisible) == each.lanes) continue;
@@ -875,6 +986,11 @@ void RaceDetector::end(CtaKnowledge& cta) {
     for (const uint32_t each : sets_.members(cell.read)) unfinished(cta, each, begin, seen);
   });
   for (const auto& [offset, barrier] : cta.barriers) check_quiet(cta, offset, barrier, cta.end);
+  check_registers(cta);
+  for (uint32_t id = 0; any_errors_ && id < cta.named.size(); ++id) {
+    for (const CtaKnowledge::Named::Unknown& each : cta.named[id].unknown)
+      unknown_generation({cta, each.warp, each.lanes, each.site}, id);
+  }
   cta.shared.clear();
   cta.tensor.clear();
   cta.exited = true;

@@ -13,6 +13,7 @@ struct RaceDetector::Context {
   Mask lanes;   ///< the lanes of the warp that take part
   bool tensor;  ///< by a tcgen05 operation: knowledge since the thread's last after_thread_sync does not count
   bool global;  ///< an access to global memory
+  const CtaKnowledge* owner = nullptr;  ///< of the shared memory, if that is another CTA
 };
 
 struct RaceDetector::Verdict {

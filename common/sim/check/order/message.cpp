@@ -14,6 +14,7 @@ void Message::add(const Signal& signal) {
   gather();
   acquired_ = {};
   flags_ = flags_.join(signal.flags);
+  aside_.add(signal.aside);
   if (contributors_.size() < kMostContributors) {
     contributors_.push_back({signal.from, signal.warp, signal.lanes, signal.site, signal.scope,
                              static_cast<bool>(signal.released), signal.unscoped});
@@ -55,6 +56,7 @@ void Message::release(GridPosition from, Scope scope, bool unscoped, const Clock
 void Message::add(const Message& other, GridPosition place, Scope scope) {
   gather();
   other.gather();
+  aside_.add(other.aside_);
   acquired_ = {};
   for (const Part& part : other.parts_) {
     if (part.unscoped || reaches(part.from, part.scope, place, scope)) parts_.push_back(part);
@@ -75,6 +77,15 @@ const Clock& Message::acquired_by(const Clock& before, GridPosition place, std::
   }
   acquired_ = {before, all ? after : after.join(happened_, kAllButVisible), place.cta, scope};
   return acquired_.after;
+}
+
+Clock Message::out_of_scope(GridPosition place, Scope scope) const {
+  gather();
+  Clock result;
+  for (const Part& part : parts_) {
+    if (!part.unscoped && !reaches(part.from, part.scope, place, scope)) result = result.join(part.clock);
+  }
+  return result;
 }
 
 void Message::add(const Clock& addition) {

@@ -11,11 +11,27 @@
 
 namespace sim::order {
 
+/// Knowledge that holds only in part, or that only a habit would give: it is passed on beside a thread's knowledge.
+struct Aside {
+  Clock shared;      ///< an acquiring fence restricted to shared memory has received it
+  Clock own_shared;  ///< a releasing fence has announced it, restricted to the shared memory of its own CTA
+  Clock scopes;      ///< an mbarrier has passed it on, but at too small a scope: habit remote-arrival-scope
+
+  explicit operator bool() const { return shared || own_shared || scopes; }
+  bool operator==(const Aside&) const = default;
+  void add(const Aside& other) {
+    if (!other) return;
+    shared = shared.join(other.shared), own_shared = own_shared.join(other.own_shared);
+    scopes = scopes.join(other.scopes);
+  }
+};
+
 /// The contribution of one arrival: all that its thread knows to have happened, and what it releases, to a scope.
 struct Signal {
   Clock happened;
   Clock released;  ///< empty if it is relaxed and no fence came before
   Clock flags;     ///< see Knowledge::flags
+  Aside aside;
   Scope scope = Scope::Cta;
   bool unscoped = false;  ///< asynchronous work: visible to each waiting thread
   GridPosition from;
@@ -54,8 +70,11 @@ class Message {
     return happened_;
   }
   const Clock& flags() const { return flags_; }
+  const Aside& aside() const { return aside_; }
+  /// What arrivals of other CTAs release to a smaller scope than a wait of this scope at `place` needs.
+  Clock out_of_scope(GridPosition place, Scope scope) const;
   const std::vector<Contributor>& contributors() const { return contributors_; }
-  bool empty() const { return !happened_ && parts_.empty() && gathered_.own.empty(); }
+  bool empty() const { return !happened_ && parts_.empty() && gathered_.own.empty() && !aside_; }
   void clear() { *this = Message{}; }
   /// Joins this clock to all parts of the message.
   void add(const Clock& addition);
@@ -80,6 +99,7 @@ class Message {
   mutable Gathered gathered_;
   mutable Clock happened_;
   Clock flags_;
+  Aside aside_;
   /// A cache: the threads of a CTA that pass a barrier nearly always had the same knowledge before.
   struct Acquired {
     Clock before, after;

@@ -42,13 +42,15 @@ void RaceDetector::exit(const By& by) {
 
 // ---- fences
 
-void RaceDetector::fence(const By& by, Scope scope, bool acquires, bool releases) {
+void RaceDetector::fence(const By& by, Scope scope, bool acquires, bool releases, bool restricted) {
   WarpKnowledge& warp = by.threads();
   if (acquires) {
     warp.update(by.lanes, [&](Knowledge& knows, Mask) {
       if (knows.seen.empty()) return;
-      knows.now = knows.seen.acquired_by(knows.now, by.cta.place, scope);
-      knows.seen.clear();
+      knows.aside.add(knows.seen.aside());
+      Clock& acquired = restricted ? knows.aside.shared : knows.now;
+      acquired = knows.seen.acquired_by(acquired, by.cta.place, scope);
+      if (!restricted) knows.seen.clear();
     });
   }
   if (!releases) return;
@@ -62,16 +64,18 @@ void RaceDetector::fence(const By& by, Scope scope, bool acquires, bool releases
     }
     auto* const fenced = new Fenced{knows.now, knows.self};
     fenced->self[0] = later(fenced->self[0], entry(tick, kDone));
+    fenced->restricted = restricted;
     const Ref<const Fenced> shared(fenced);
     for (size_t i = 0; i <= static_cast<size_t>(scope); ++i) knows.fenced[i] = shared;
   });
 }
 
-void RaceDetector::fence_proxy_async(const By& by, bool shared, bool global) {
+void RaceDetector::fence_proxy_async(const By& by, bool shared, bool global, bool peers) {
   WarpKnowledge& warp = by.threads();
   const Tick tick = warp.close(by.lanes, by.site, SyncEvent::Kind::ProxyFence, shared, global);
   const Fields readers = (shared ? 1u << kReaderShared : 0u) | (global ? 1u << kReaderGlobal : 0u);
-  const Fields fields = readers | (shared ? 1u << kAsyncShared : 0u) | (global ? 1u << kAsyncGlobal : 0u);
+  const Fields fields = (shared ? 1u << kAsyncShared : 0u) | (peers ? 1u << kAsyncPeers | 1u << kReaderShared : 0u) |
+                        (global ? 1u << kAsyncGlobal | 1u << kReaderGlobal : 0u);
   warp.update(by.lanes, [&](Knowledge& knows, Mask lanes) {
     const Tick copies = warp.own_position(knows, Own::Copies, lanes, kVisible);
     knows.self[static_cast<size_t>(Own::Threads)] = later(knows.self[0], entry(tick, fields));
@@ -79,6 +83,7 @@ void RaceDetector::fence_proxy_async(const By& by, bool shared, bool global) {
     own_copies = later(own_copies, entry(copies, fields));
     knows.now = knows.now.fenced(readers);
   });
+  if (!shared) return;
   for (auto& [offset, barrier] : by.cta.barriers) {
     const RecordedAccess& init = accesses_[barrier.init];
     if (init.cta == by.cta.place.cta && init.row == by.warp && init.lanes & by.lanes) barrier.fenced = true;
@@ -163,7 +168,10 @@ Signal RaceDetector::signal(const By& by, bool releases, Scope scope) {
   signal.warp = by.warp;
   signal.lanes = by.lanes;
   signal.site = by.site;
-  warp.for_groups(by.lanes, [&](const Knowledge& knows, Mask) { signal.flags = signal.flags.join(knows.flags); });
+  warp.for_groups(by.lanes, [&](const Knowledge& knows, Mask) {
+    signal.flags = signal.flags.join(knows.flags);
+    signal.aside.add(knows.aside);
+  });
   if (releases) {
     signal.released = signal.happened;
     return signal;
@@ -171,7 +179,9 @@ Signal RaceDetector::signal(const By& by, bool releases, Scope scope) {
   // A relaxed arrival releases only what came before a fence of its thread.
   warp.for_groups(by.lanes, [&](const Knowledge& knows, Mask lanes) {
     const Ref<const Fenced>& fence = knows.fenced[static_cast<size_t>(scope)];
-    if (fence) signal.released = signal.released.join(warp.released(*fence, lanes));
+    if (!fence) return;
+    Clock& released = fence->restricted ? signal.aside.own_shared : signal.released;
+    released = released.join(warp.released(*fence, lanes));
   });
   return signal;
 }
@@ -193,7 +203,8 @@ void note_participant(CtaKnowledge::Named& barrier, const By& by, bool waits) {
 void RaceDetector::barrier_arrive(const By& by, uint32_t id, bool whole_cta) {
   CtaKnowledge::Named& barrier = by.cta.named[id];
   WarpKnowledge& warp = by.threads();
-  if (const Knowledge& knows = warp.groups()[0].knows; whole_cta && !knows.flags && by.lanes == warp.exists) {
+  if (const Knowledge& knows = warp.groups()[0].knows;
+      whole_cta && !knows.flags && !knows.aside && by.lanes == warp.exists) {
     warp.close(by.lanes, by.site, SyncEvent::Kind::Tells);
     if (const std::vector<Clock::Update> own = warp.own_updates(); !own.empty())
       return barrier.open.add({by.cta.place, by.warp, by.lanes, by.site, Scope::Cta, true, false}, knows.now,
@@ -225,10 +236,15 @@ void RaceDetector::barrier_complete(CtaKnowledge& cta, uint32_t id) {
 
 void RaceDetector::barrier_pass(const By& by, uint32_t id) {
   CtaKnowledge::Named& barrier = by.cta.named[id];
-  if (barrier.row != 0) note_participant(barrier, by, true);
+  if (barrier.row != 0) {
+    note_participant(barrier, by, true);
+    for (const CtaKnowledge::Named::Unknown& each : std::exchange(barrier.unknown, {}))
+      unknown_generation({by.cta, each.warp, each.lanes, each.site}, id);
+  }
   by.threads().update(by.lanes, [&](Knowledge& knows, Mask) {
     knows.now = barrier.last.acquired_by(knows.now, by.cta.place, Scope::Cta);
     knows.flags = knows.flags.join(barrier.last.flags());
+    knows.aside.add(barrier.last.aside());
     knows.self = {};  // now part of `now`
   });
   by.threads().converge(by.lanes);
@@ -249,6 +265,8 @@ void RaceDetector::cluster_pass(const By& by, bool acquires) {
   by.threads().update(by.lanes, [&](Knowledge& knows, Mask) {
     knows.now =
         barrier.last.acquired_by(knows.now, by.cta.place, acquires ? std::optional(Scope::Cluster) : std::nullopt);
+    if (acquires) knows.aside.add(barrier.last.aside());
+    if (!acquires) knows.seen.add(barrier.last, by.cta.place, Scope::Cluster);
     knows.flags = knows.flags.join(barrier.last.flags());
   });
 }
@@ -259,9 +277,11 @@ void RaceDetector::barrier_init(const By& by, uint32_t offset) {
   BarrierChannel& barrier = by.cta.barriers[offset];
   // Lanes of one instruction may initialise the same barrier: the effect is the same.
   const RecordedAccess& first = accesses_[barrier.init];
-  const bool is_same = first.site == by.site && first.row == by.warp && barrier.counted[0].empty() &&
-                       barrier.completed == barrier.first && barrier.waiters.empty();
-  if (barrier.valid && !is_same) initialised_twice(by, offset, barrier);
+  const bool is_unused = first.row == by.warp && barrier.counted[0].empty() && barrier.completed == barrier.first &&
+                         barrier.waiters.empty() && barrier.coming.empty();
+  const bool is_same = is_unused && first.site == by.site;
+  const bool is_habit = is_unused && first.lanes == by.lanes;
+  if (barrier.valid && !is_same) initialised_twice(by, offset, barrier, is_habit);
   barrier_write(by, offset, barrier);
   barrier.valid = true;
 }
@@ -290,7 +310,7 @@ void RaceDetector::barrier_invalidate(const By& by, uint32_t offset) {
   BarrierChannel& barrier = by.cta.barriers[offset];
   by.threads().close();  // includes the thread's own waits
   check_unwaited(by, offset, barrier);
-  check_quiet(by.cta, offset, barrier, by.threads().published(by.lanes));
+  check_settled(by, offset, barrier);
   barrier_write(by, offset, barrier);
   barrier.valid = false;
 }
@@ -298,6 +318,10 @@ void RaceDetector::barrier_invalidate(const By& by, uint32_t offset) {
 void RaceDetector::arrived(CtaKnowledge& target, uint32_t offset, const Signal& signal) {
   BarrierChannel& barrier = target.barriers[offset];
   const By by{*ctas_.at(signal.from.cta), signal.warp, signal.lanes, signal.site};
+  const auto comes = std::find_if(barrier.coming.begin(), barrier.coming.end(), [&](const auto& each) {
+    return each.cta == signal.from.cta && each.warp == signal.warp && each.site == signal.site;
+  });
+  if (comes != barrier.coming.end()) barrier.coming.erase(comes);
   if (barrier.completed > barrier.first)
     check_phase_known(by, target, offset, barrier, signal.happened, barrier.completed, false);
   else if (!signal.unscoped)
@@ -360,9 +384,30 @@ void RaceDetector::waited(const By& by, uint32_t offset, Scope scope, bool acqui
     knows.now = barrier.last.acquired_by(knows.now, by.cta.place, acquires ? std::optional(scope) : std::nullopt);
     if (!acquires) knows.seen.add(barrier.last, by.cta.place, scope);
     knows.flags = knows.flags.join(barrier.last.flags());
+    if (acquires) {
+      knows.aside.add(barrier.last.aside());
+      knows.aside.scopes = knows.aside.scopes.join(barrier.last.out_of_scope(by.cta.place, scope));
+    }
   });
   note_waiter(by, barrier);
   std::erase_if(barrier.arrivals, [&](const BarrierChannel::Arrival& each) { return each.phase <= barrier.completed; });
+}
+
+bool RaceDetector::is_in_doubt(const By& by, uint32_t offset) const {
+  const auto found = by.cta.barriers.find(offset);
+  if (found == by.cta.barriers.end()) return false;
+  const BarrierChannel& barrier = found->second;
+  if (barrier.completed == barrier.first) return false;  // before the first phase: nothing can be late
+  bool known = true;
+  by.threads().for_groups(by.lanes, [&](const Knowledge& knows, Mask lanes) {
+    known &= knows.now.known(by.cta.place.cta, barrier.row, kAll, barrier.completed, kHappened) == kAll ||
+             knows_all(by.threads().published(lanes), barrier.counted[1], kHappened);
+  });
+  return !known;
+}
+
+void RaceDetector::coming(const By& by, CtaKnowledge& target, uint32_t offset) {
+  target.barriers[offset].coming.push_back({by.cta.place.cta, by.warp, by.lanes, by.site});
 }
 
 void RaceDetector::note_waiter(const By& by, BarrierChannel& barrier) {

@@ -69,6 +69,14 @@ struct BarrierChannel {
   uint32_t waited_at = 0;       ///< the instruction of the last wait; 0: no wait yet
   uint64_t waiting_warps = 0;   ///< a bit per warp that has waited, by its index
   bool has_waited(uint16_t warp) const { return waiting_warps >> (warp % 64) & 1; }
+  /// Operations in flight that will report to it, and signals from other CTAs.
+  struct Coming {
+    uint32_t cta;
+    uint16_t warp;
+    Mask lanes;
+    uint32_t site;
+  };
+  std::vector<Coming> coming;
   /// Arrivals in phases for which no thread has waited: they must have finished before the CTA exits.
   struct Arrival {
     uint32_t cta;
@@ -102,6 +110,14 @@ struct CtaKnowledge {
       bool waits;
     };
     std::vector<Participant> participants;  ///< the arrivals so far, for reports
+    /// Arrivals in a phase that their thread does not know, while no warp has waited. If none ever does, they are told
+    /// only beside other errors: the wait may be what is missing.
+    struct Unknown {
+      uint16_t warp;
+      Mask lanes;
+      uint32_t site;
+    };
+    std::vector<Unknown> unknown;
   };
   std::array<Named, 16> named;
   std::map<uint32_t, std::pair<uint16_t, Tick>>
@@ -133,12 +149,22 @@ struct WarpAccess {
   bool strong = false;  ///< volatile, relaxed, acquire, release, atomic
   bool is_volatile = false;
   bool read_modify_write = false;
+  bool read_only = false;  ///< ld.global.nc
   bool acquires = false, releases = false;
   Scope scope = Scope::Cta;
 };
 
 /// The link that is missing between two accesses.
-enum class Lack : uint8_t { Everything, Visibility, ProxyFence, BeforeFence, AfterFence, FlagFence, LateFence };
+enum class Lack : uint8_t {
+  Everything,
+  Visibility,
+  ProxyFence,
+  BeforeFence,
+  AfterFence,
+  FlagFence,
+  LateFence,
+  Coherence
+};
 
 /// The checker's record of an asynchronous operation in flight. The executor stores it with the operation.
 struct OperationRecord final : Mark {
@@ -159,6 +185,7 @@ class RaceDetector {
   template <class Make>
   void tell(const Findings::Key& key, uint32_t cluster, uint64_t bytes, Make make, int lacks = 0, uint64_t times = 1) {
     findings_.add(key, cluster, ++tellings_, bytes, make, lacks, times);
+    any_errors_ |= key.grade == Grade::Error;
     if (witness_ != nullptr && told_.emplace(cluster, key).second) witness_->on_finding(Findings::graded(make(), key));
   }
 
@@ -169,8 +196,10 @@ class RaceDetector {
   void end(CtaKnowledge& cta);
 
   // ---- order among threads
-  void fence(const By& by, Scope scope, bool acquires, bool releases);
-  void fence_proxy_async(const By& by, bool shared, bool global);
+  /// `restricted`: to shared memory; a release to that of its own CTA.
+  void fence(const By& by, Scope scope, bool acquires, bool releases, bool restricted = false);
+  /// Of shared memory of its own CTA, of global memory, of shared memory of other CTAs.
+  void fence_proxy_async(const By& by, bool shared, bool global, bool peers = false);
   void fence_barrier_init(const By& by);
   void fence_before_thread_sync(const By& by);
   void fence_after_thread_sync(const By& by);
@@ -199,8 +228,8 @@ class RaceDetector {
   void collide(const By& by, const CtaKnowledge* target, uint64_t address, uint32_t bytes);
 
   // ---- tensor maps in global memory, 128 bytes each
-  void release_maps(const By& by);
-  void acquire_map(const By& by, uint64_t address);
+  void release_maps(const By& by, Scope scope = Scope::Gpu);
+  void acquire_map(const By& by, uint64_t address, Scope scope = Scope::Gpu);
   /// The bulk operation that this thread issues next, at the same instruction, reads the map until it completes.
   void use_map(const By& by, uint64_t address);
 
@@ -210,10 +239,16 @@ class RaceDetector {
   /// The contribution of an arrival by these lanes; arrived() applies it when the arrival takes effect.
   Signal signal(const By& by, bool releases, Scope scope);
   void arrived(CtaKnowledge& target, uint32_t offset, const Signal& signal);
+  /// A signal or an operation of these lanes is on its way to the barrier.
+  void coming(const By& by, CtaKnowledge& target, uint32_t offset);
   /// The barrier's phase has completed.
   void phase_complete(CtaKnowledge& target, uint32_t offset);
   /// These lanes have observed that the last phase is complete. After a relaxed wait, a later fence acquires.
   void waited(const By& by, uint32_t offset, Scope scope, bool acquires);
+  /// Whether some of these lanes, about to wait for the barrier, do not know that its last phase is complete.
+  bool is_in_doubt(const By& by, uint32_t offset) const;
+  /// setmaxnreg by a warp.
+  void set_registers(const By& by, uint32_t count) { by.threads().registers.emplace_back(by.site, count); }
 
   // ---- copies for which each lane waits by itself: cp.async
   /// Lanes that are not in `reading` write zeros.
@@ -310,6 +345,7 @@ class RaceDetector {
   Verdict judge_tensor(const RecordedAccess& before, const RecordedAccess& now, const Context& context) const;
   Verdict judge_volatile(const RecordedAccess& before, const RecordedAccess& now, const Context& context) const;
   bool warp_knows(const RecordedAccess& before, Mask missing, Field field, const Context& context) const;
+  std::optional<Verdict> judge_warpgroup(const RecordedAccess& before, const RecordedAccess& now, Mask missing) const;
   bool warpgroup_is_done(uint32_t cta, uint16_t warp, Tick position, const Clock& clock) const;
   Mask unknown(const RecordedAccess& before, Mask lanes, const Context& context, Mask now_lanes, const Clock& clock,
                Field field) const;
@@ -345,27 +381,32 @@ class RaceDetector {
   template <class Kind>
   void about_init(Kind kind, const By& by, CtaKnowledge& target, uint32_t offset, const BarrierChannel& barrier,
                   const char* what, MissingLink::What missing, const char* instruction = "");
-  void initialised_twice(const By& by, uint32_t offset, const BarrierChannel& barrier);
+  void initialised_twice(const By& by, uint32_t offset, const BarrierChannel& barrier, bool is_habit);
   void missing_init(const By& by, CtaKnowledge& target, uint32_t offset, const BarrierChannel& barrier);
   void unfenced_init(const By& by, CtaKnowledge& target, uint32_t offset, const BarrierChannel& barrier);
   void check_phase_known(const By& by, CtaKnowledge& target, uint32_t offset, const BarrierChannel& barrier,
                          const Clock& knows, Tick position, bool waits);
   static bool knows_all(const Clock& knows, const std::vector<Counted>& arrivals, Field field);
-  void check_generation_known(const By& by, uint32_t id, const CtaKnowledge::Named& barrier, const Clock& knows);
+  void check_generation_known(const By& by, uint32_t id, CtaKnowledge::Named& barrier, const Clock& knows);
+  void unknown_generation(const By& by, uint32_t id);
   std::string participants_of(const By& by, uint32_t id) const;
   void lapped(CtaKnowledge& target, uint32_t offset, const BarrierChannel& barrier,
               const BarrierChannel::Waiter& waiter, Mask missing);
   void note_waiter(const By& by, BarrierChannel& barrier);
   void check_unwaited(const By& by, uint32_t offset, const BarrierChannel& barrier);
+  void check_settled(const By& by, uint32_t offset, const BarrierChannel& barrier);
+  void check_registers(const CtaKnowledge& cta);
+  void check_written(const By& by, const CtaKnowledge& cta, const std::vector<Range>& cells);
   void check_begun(const By& by, const CtaKnowledge& target, const char* does);
   void check_pair_allocated(const By& by, const CtaKnowledge& peer, uint64_t cell, const Context& context);
   std::vector<uint32_t> writers_of_map(uint64_t address);
-  bool is_acquired(const By& by, const Knowledge& knows, uint64_t address, uint32_t writer) const;
+  bool is_acquired(const By& by, const Knowledge& knows, uint64_t address, uint32_t writer,
+                   Scope scope = Scope::Cta) const;
   void unacquired_map(const By& by, uint64_t address);
   uint32_t take_map(const By& by);
   bool map_is_read(const RecordedAccess& use, const Context& context, Mask now_lanes, const Clock& clock,
                    Field field) const;
-  void unfenced_map(const By& by, const RecordedAccess& write, uint64_t address, bool is_released);
+  void unfenced_map(const By& by, const RecordedAccess& write, uint64_t address, bool is_released, Scope scope);
   /// No arrival at the barrier may still be in flight.
   void check_quiet(CtaKnowledge& target, uint32_t offset, const BarrierChannel& barrier, const Clock& knows);
   std::optional<Location> end_of(const CtaKnowledge& target, const BarrierChannel& barrier) const;
@@ -380,6 +421,7 @@ class RaceDetector {
   FindingListener* witness_ = nullptr;
   std::set<std::pair<uint32_t, Findings::Key>> told_;  // reported to the listener, by cluster
   uint64_t tellings_ = 0;
+  bool any_errors_ = false;
   const Clock start_;
   LaunchCheck* launch_ = nullptr;
   std::vector<uint32_t> last_stores_;
@@ -418,9 +460,10 @@ class RaceDetector {
     uint16_t warp;
     Tick tick;
     std::vector<uint32_t> writers;
+    Scope scope;
   };
   std::unordered_map<uint64_t, std::vector<AcquiredMap>> maps_;
-  Clock maps_released_;  ///< what a fence has released for use as a tensor map
+  std::array<Clock, 3> maps_released_;  ///< what a fence has released for use as a tensor map, by scope
   /// The channels in which the use of a map ends, by its access: each barrier that counts the operation's bytes, and
   /// the bulk groups of its thread. Position 0: not complete there.
   struct MapRead {

@@ -121,6 +121,7 @@ std::unique_ptr<OperationRecord> RaceDetector::bulk_load(const By& by, Role role
     BarrierChannel& barrier = landing.barrier_cta->barriers[landing.barrier];
     if (barrier.row == 0) barrier.row = landing.barrier_cta->rows++;
     check_exists(by, *landing.barrier_cta, landing.barrier, barrier, context, true);
+    coming(by, *landing.barrier_cta, landing.barrier);
     if (map != nullptr) map->ends.push_back({landing.barrier_cta->place.cta, barrier.row, kAll, 0});
     // The ISA names the operations of the asynchronous proxy; st.async and red.async are not among them.
     RecordedAccess access = made_by(by, role, role == Role::RemoteStore ? Proxy::Generic : Proxy::Async);
@@ -143,7 +144,8 @@ std::unique_ptr<OperationRecord> RaceDetector::bulk_load(const By& by, Role role
     access.writes = true, access.reads = reduces;
     const uint32_t number = record(std::move(access));
     operation->accesses.push_back(number);
-    for (const Range& range : landing.ranges) touch(landing.cta->shared, range, number, context);
+    const Context there{by, warp, knows, by.lanes, false, false, landing.cta};
+    for (const Range& range : landing.ranges) touch(landing.cta->shared, range, number, there);
   }
   if (map != nullptr)  // its bulk group makes the end known, too
     map->ends.push_back({by.cta.place.cta, row_of(by.cta, warp, Own::BulkReads), by.lanes,
@@ -227,6 +229,7 @@ void RaceDetector::wgmma(const By& by, const std::vector<Range>& operands) {
   if (warp.wgmma_row == 0) warp.wgmma_row = by.cta.rows++;
   RecordedAccess access = made_by(by, Role::WgmmaOperand, Proxy::Async);
   access.row = warp.wgmma_row, access.position = ++warp.wgmma_issued;
+  warp.wgmma_ticks[warp.wgmma_issued % warp.wgmma_ticks.size()] = warp.tick;
   access.lanes = kAll;
   access.reads = true;
   const uint32_t number = record(std::move(access));
@@ -288,8 +291,12 @@ void RaceDetector::tensor_operation(const By& by, const Mma& mma) {
     access.role = role, access.proxy = proxy, access.reads = reads, access.writes = writes;
     const uint32_t number = record(access);
     for (const TensorRange& each : ranges)
-      touch(proxy == Proxy::Tensor ? each.cta->tensor : each.cta->shared, each.range, number, context);
+      touch(proxy == Proxy::Tensor ? each.cta->tensor : each.cta->shared, each.range, number,
+            Context{by, warp, context.knows, by.lanes, true, false, each.cta});
   };
+  if (mma.accumulates && mma.result == Role::MmaResult) {
+    for (const TensorRange& each : mma.results) check_written(by, *each.cta, {each.range});
+  }
   touch_all(Role::MmaOperand, Proxy::Async, true, false, mma.operands);
   touch_all(Role::MmaSource, Proxy::Tensor, true, false, mma.sources);
   touch_all(mma.result, Proxy::Tensor, mma.accumulates, true, mma.results);
@@ -301,6 +308,8 @@ Signal RaceDetector::tensor_commit(const By& by, uint32_t group) {
   auto& [row, issued] = queue_of(by, group);
   ++issued;  // commits of one thread arrive in their order
   Signal tells = work_signal(by);
+  by.threads().act();
+  tells.tick = by.threads().tick;
   tells.queue = row, tells.queue_position = issued;
   tells.happened = tells.released =
       tells.happened.with(by.cta.place.cta, by.threads().warps, {{row, kAll, entry(issued, kAllFields)}});
@@ -317,6 +326,7 @@ void RaceDetector::tensor_transfer(const By& by, const std::vector<Range>& cells
   access.reads = !stores, access.writes = stores;
   const uint32_t number = record(std::move(access));
   const Context context{by, warp, warp.knowledge(std::countr_zero(by.lanes)), by.lanes, true, false};
+  if (!stores) check_written(by, by.cta, cells);
   for (const Range& range : cells) touch(by.cta.tensor, range, number, context);
   if (accesses_.crowded()) collect();
 }

@@ -129,6 +129,29 @@ bool RaceDetector::warpgroup_is_done(uint32_t cta, uint16_t warp, Tick position,
   return false;
 }
 
+/// Of two unordered accesses by warps of one warpgroup, one an operand of its wgmma: whether a store comes before its
+/// own warp's part of that. If the four parts begin as one, all of them read what has been stored.
+std::optional<RaceDetector::Verdict> RaceDetector::judge_warpgroup(const RecordedAccess& before,
+                                                                   const RecordedAccess& now, Mask missing) const {
+  const bool is_read = now.role == Role::WgmmaOperand;
+  const RecordedAccess &wgmma = is_read ? now : before, &store = is_read ? before : now;
+  if (wgmma.role != Role::WgmmaOperand || store.role != Role::Store || store.issuer.cta != wgmma.issuer.cta ||
+      store.warp / 4 != wgmma.warp / 4)
+    return std::nullopt;
+  const WarpKnowledge& warp = ctas_.at(store.issuer.cta)->warps[store.warp];
+  const size_t kept = warp.wgmma_ticks.size();
+  const bool comes_first =
+      warp.wgmma_issued < wgmma.position || (is_read && warp.wgmma_issued < wgmma.position + kept &&
+                                             store.position < warp.wgmma_ticks[wgmma.position % kept]);
+  if (!comes_first) return std::nullopt;
+  bool is_fenced = true;
+  warp.for_groups(store.lanes, [&](const Knowledge& knows, Mask lanes) {
+    is_fenced &= warp.own_position(knows, Own::Threads, lanes, kAsyncShared) >= store.position;
+  });
+  if (is_read && !is_fenced) return Verdict::error(Rule::AcrossProxies, Lack::ProxyFence, missing);
+  return Verdict::habit_of(Habit::WarpgroupAcquire, Lack::Everything, missing);
+}
+
 RaceDetector::Verdict RaceDetector::judge_tensor(const RecordedAccess& before, const RecordedAccess& now,
                                                  const Context& context) const {
   const Knowledge& knows = context.knows;
@@ -153,6 +176,8 @@ RaceDetector::Verdict RaceDetector::judge_tensor(const RecordedAccess& before, c
     return Verdict::habit_of(Habit::Tcgen05Fence, Lack::AfterFence, lanes);
   const Mask missing = unknown(before, lanes, context, context.lanes, knows.now, kHappened);
   if (missing == 0) return Verdict::habit_of(Habit::Tcgen05Fence, Lack::BeforeFence, lanes);
+  if (before.role == Role::Allocation && unknown(before, lanes, context, context.lanes, knows.now, kPassed) == 0)
+    return Verdict::habit_of(Habit::AllocationVisibility, Lack::Visibility, missing);
   if (before.role == Role::Deallocation && now.role == Role::Deallocation)
     return Verdict::habit_of(Habit::RepeatedDealloc, Lack::Everything, missing);
   if (before.role == Role::TensorLoad || before.role == Role::TensorStore) {
@@ -176,6 +201,7 @@ RaceDetector::Verdict RaceDetector::judge_tensor(const RecordedAccess& before, c
 RaceDetector::Verdict RaceDetector::judge(const RecordedAccess& before, const RecordedAccess& now,
                                           const Context& context, uint64_t begin, uint32_t bytes) const {
   if (!before.writes && !now.writes) return {};
+  if (before.writes && now.read_only) return Verdict::error(Rule::ReadOnlyData, Lack::Coherence, before.lanes);
   const bool are_volatile = before.is_volatile && now.is_volatile && same_thread_row(before, context.by);
   if (before.atomic && now.atomic && !are_volatile && reaches(before.issuer, before.scope, now.issuer, now.scope)) {
     return judge_volatile(before, now, context);
@@ -212,6 +238,14 @@ RaceDetector::Verdict RaceDetector::judge(const RecordedAccess& before, const Re
   };
   const bool by_lanes = before.width != 0 || now.width != 0;
   if (missing != 0 && by_lanes) missing = missing_here(order);
+  const bool is_own_memory =
+      (context.owner != nullptr ? *context.owner : context.by.cta).place.cta == before.issuer.cta;
+  if (missing != 0 && is_raw && !context.global && knows.aside) {  // fences that are restricted to shared memory
+    const auto passed_on = [&](const Clock& aside) {
+      return aside && unknown(before, lanes, context, now_lanes, aside, kVisible) == 0;
+    };
+    if (passed_on(knows.aside.shared) || (is_own_memory && passed_on(knows.aside.own_shared))) missing = 0;
+  }
   if (missing != 0) {
     if (before.width != 0) missing = all_missing;  // for the report: lanes of the whole access
     if (before.role == Role::Allocation) {         // the address, for which the whole warp has waited
@@ -229,12 +263,15 @@ RaceDetector::Verdict RaceDetector::judge(const RecordedAccess& before, const Re
       return Verdict::habit_of(Habit::FenceBeforeBarrier, Lack::LateFence, missing);
     const bool both_generic =
         before.proxy == Proxy::Generic && now.proxy == Proxy::Generic && before.role != Role::TensorMap;
+    if (is_raw && knows.aside.scopes && unknown(before, lanes, context, now_lanes, knows.aside.scopes, kVisible) == 0)
+      return Verdict::habit_of(Habit::RemoteArrivalScope, Lack::Visibility, missing);
     if (is_raw && unknown(before, lanes, context, now_lanes, knows.now, kHappened) == 0 && !are_volatile) {
       // A lane that has acquired it met the accessing lanes, by shfl or the like, which orders no memory accesses.
       return both_generic && warp_knows(before, missing, kVisible, context)
                  ? Verdict::habit_of(Habit::WarpSynchronous, Lack::Everything, missing)
                  : Verdict::error(rule, Lack::Visibility, missing);
     }
+    if (const std::optional<Verdict> verdict = judge_warpgroup(before, now, missing)) return *verdict;
     if (!is_raw && (unknown(before, lanes, context, now_lanes, knows.now, kGroupHappened) == 0 ||
                     (before.role == Role::WgmmaOperand &&
                      warpgroup_is_done(before.issuer.cta, before.warp, before.position, knows.now))))
@@ -254,9 +291,9 @@ RaceDetector::Verdict RaceDetector::judge(const RecordedAccess& before, const Re
 
   // The accesses are in order. Are they also in order across proxies?
   if (before.proxy == Proxy::Generic && now.proxy == Proxy::Async) {
-    const bool required = before.writes || now.role == Role::Cancel;
-    if (!required && !findings_.strict()) return {.whole = whole};
-    const Field fenced = context.global ? kAsyncGlobal : kAsyncShared;
+    const bool is_response = now.role == Role::Cancel && !before.writes;
+    if (!is_raw && !is_response && !findings_.strict()) return {.whole = whole};
+    const Field fenced = context.global ? kAsyncGlobal : is_own_memory ? kAsyncShared : kAsyncPeers;
     Mask unfenced = unknown(before, before.lanes, context, context.lanes, clock, fenced);
     if (unfenced == 0) return {.whole = whole};
     if (before.width != 0) {
@@ -269,9 +306,11 @@ RaceDetector::Verdict RaceDetector::judge(const RecordedAccess& before, const Re
     const Field by_reader = context.global ? kReaderGlobal : kReaderShared;
     if (unknown(before, lanes, context, context.lanes, knows.now, by_reader) == 0)
       return Verdict::habit_of(Habit::ReaderSideProxyFence, Lack::ProxyFence, unfenced);
-    if (now.role == Role::Cancel && !before.writes)
-      return Verdict::error(Rule::CancelResponse, Lack::ProxyFence, unfenced);
-    return Verdict::error(before.writes ? Rule::AcrossProxies : Rule::StrictReadThenAsync, Lack::ProxyFence, unfenced);
+    const Rule lacking = is_response     ? Rule::CancelResponse
+                         : is_raw        ? Rule::AcrossProxies
+                         : before.writes ? Rule::StrictWriteThenAsync
+                                         : Rule::StrictReadThenAsync;
+    return Verdict::error(lacking, Lack::ProxyFence, unfenced);
   }
   if (before.role == Role::MmaOperand && now.proxy == Proxy::Generic && findings_.strict()) {
     // A commit does not order across proxies.
@@ -459,8 +498,9 @@ void RaceDetector::access(const By& by, const WarpAccess& what) {
     access.lanes = lanes;
     access.reads = what.reads, access.writes = what.writes;
     access.atomic = what.strong, access.is_volatile = what.is_volatile, access.scope = what.scope;
+    access.read_only = what.read_only;
     touch_lanes(std::move(access), shadow, what.address, what.bytes,
-                Context{by, warp, knows, lanes, false, what.space == MemoryKind::Global});
+                Context{by, warp, knows, lanes, false, what.space == MemoryKind::Global, what.target});
   });
   if (what.strong) synchronise(by, what);
   if (accesses_.crowded()) collect();
@@ -486,6 +526,7 @@ void RaceDetector::synchronise(const By& by, const WarpAccess& what) {
           knows.flags = message.acquired_by(knows.flags, by.cta.place, what.scope);
         }
         if (message.flags()) knows.flags = knows.flags.join(message.flags(), kHeard);
+        if (what.acquires) knows.aside.add(message.aside());
       });
     }
     if (!what.writes) continue;
@@ -500,7 +541,7 @@ void RaceDetector::synchronise(const By& by, const WarpAccess& what) {
       const auto& fenced = warp.knowledge(lane).fenced;
       for (int scope = static_cast<int>(what.scope); scope >= 0 && !tells.released; --scope) {
         const Ref<const Fenced>& fence = fenced[static_cast<size_t>(scope)];
-        if (fence) tells.released = warp.released(*fence, self);
+        if (fence) (fence->restricted ? tells.aside.own_shared : tells.released) = warp.released(*fence, self);
         tells.scope = static_cast<Scope>(scope);
       }
       // Directly after a fence, all has been released already.
@@ -513,7 +554,7 @@ void RaceDetector::synchronise(const By& by, const WarpAccess& what) {
         tells.flags = warp.published(self).join(knows.flags, kHappenedOnly);
       }
     }
-    if (tells.released || tells.flags) variables[place].add(tells);
+    if (tells.released || tells.flags || tells.aside) variables[place].add(tells);
   }
 }
 
@@ -529,26 +570,28 @@ std::vector<uint32_t> RaceDetector::writers_of_map(uint64_t address) {
   return writers;
 }
 
-void RaceDetector::release_maps(const By& by) {
+void RaceDetector::release_maps(const By& by, Scope scope) {
   WarpKnowledge& warp = by.threads();
   warp.close(by.lanes, by.site, SyncEvent::Kind::Fence);
-  maps_released_ = maps_released_.join(warp.published(by.lanes));
+  const Clock released = warp.published(by.lanes);
+  for (size_t i = 0; i <= static_cast<size_t>(scope); ++i) maps_released_[i] = maps_released_[i].join(released);
 }
 
-void RaceDetector::acquire_map(const By& by, uint64_t address) {
+void RaceDetector::acquire_map(const By& by, uint64_t address, Scope scope) {
   by.threads().act();
   auto& all = maps_[address];
   std::erase_if(all, [&](const AcquiredMap& each) { return each.cta == by.cta.place.cta && each.warp == by.warp; });
-  all.push_back({by.cta.place.cta, by.warp, by.threads().tick, writers_of_map(address)});
+  all.push_back({by.cta.place.cta, by.warp, by.threads().tick, writers_of_map(address), scope});
 }
 
 /// Whether this warp, or another of its CTA that has signalled to it since, has acquired the map as `writer` left it;
 /// 0: in its present state.
-bool RaceDetector::is_acquired(const By& by, const Knowledge& knows, uint64_t address, uint32_t writer) const {
+bool RaceDetector::is_acquired(const By& by, const Knowledge& knows, uint64_t address, uint32_t writer,
+                               Scope scope) const {
   const auto all = maps_.find(address);
   if (all == maps_.end()) return false;
   return std::any_of(all->second.begin(), all->second.end(), [&](const AcquiredMap& each) {
-    if (each.cta != by.cta.place.cta) return false;
+    if (each.cta != by.cta.place.cta || each.scope < scope) return false;
     if (writer != 0 && std::find(each.writers.begin(), each.writers.end(), writer) == each.writers.end()) return false;
     return each.warp == by.warp || knows.now.known(each.cta, each.warp, kAll, each.tick, kHappened) != 0;
   });
@@ -569,10 +612,14 @@ void RaceDetector::use_map(const By& by, uint64_t address) {
   if (writers.empty() && findings_.strict() && !is_acquired(by, knows, address, 0)) unacquired_map(by, address);
   for (const uint32_t each : writers) {
     const RecordedAccess& write = accesses_[each];
-    const bool is_released =
-        maps_released_.known(write.cta, write.row, write.lanes, write.position, kHappened) == write.lanes;
-    if (is_released && is_acquired(by, knows, address, each)) continue;
-    return unfenced_map(by, write, address, is_released);
+    const GridPosition there = write.issuer, here = by.cta.place;
+    const Scope scope = there.cta == here.cta           ? Scope::Cta
+                        : there.cluster == here.cluster ? Scope::Cluster
+                                                        : Scope::Gpu;
+    const bool is_released = maps_released_[static_cast<size_t>(scope)].known(write.cta, write.row, write.lanes,
+                                                                              write.position, kHappened) == write.lanes;
+    if (is_released && is_acquired(by, knows, address, each, scope)) continue;
+    return unfenced_map(by, write, address, is_released, scope);
   }
 }
 

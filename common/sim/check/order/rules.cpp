@@ -19,9 +19,9 @@ constexpr RuleText kRules[] = {
     {"write after write", Grade::Error, Text, "PTX ISA 8.10, causality order",
      "Two writes to one location must be ordered, or both must be atomic."},
     {"across proxies", Grade::Error, Text, "PTX ISA 9.7.13.4 (fence.proxy.async); fails on an H200 in every launch",
-     "TMA and tensor cores access memory through another proxy. If they later read or overwrite what ordinary stores "
-     "have written, the storing thread must execute fence.proxy.async between the stores and the arrival or barrier "
-     "that follows them."},
+     "TMA and tensor cores access memory through another proxy. If they later read what ordinary stores have written, "
+     "the storing thread must execute fence.proxy.async, of the state space of the data, between the stores and the "
+     "arrival or barrier that follows them."},
     {"tensor memory", Grade::Error, Text, "PTX ISA 9.7.16.6",
      "Operations on tensor memory are asynchronous. MMA and cp are complete for threads that have waited for their "
      "commit; ld and st are complete for the thread that executed tcgen05.wait. A CTA of a pair may deallocate only "
@@ -33,7 +33,8 @@ constexpr RuleText kRules[] = {
      "A thread may use an mbarrier only after its initialisation, which a barrier of the CTA or of the cluster must "
      "order. A thread may invalidate it only after all waits for it have finished."},
     {"barrier lifetime", Grade::Error, Text, "PTX ISA 9.7.13.15.9 and 9.7.13.15.10",
-     "A valid mbarrier must be invalidated (mbarrier.inval) before its address is initialised again."},
+     "A valid mbarrier must be invalidated (mbarrier.inval) before its address is initialised again, and all "
+     "operations that report to it must be known to be complete before that."},
     {"phase known", Grade::Error, Text, "PTX ISA 9.7.13.15.4 and 9.7.13.15.16",
      "A thread that arrives in a phase of an mbarrier, or waits for it, must know that the preceding phase is "
      "complete. A wait for that phase ensures this, and so does knowledge of all its arrivals. Otherwise the arrival "
@@ -53,11 +54,19 @@ constexpr RuleText kRules[] = {
     {"wgmma registers", Grade::Error, Text, "PTX ISA 9.7.15.7.1 (wgmma.fence), 9.7.15.5 (wgmma.mma_async)",
      "A wgmma may use registers that other instructions have accessed only after wgmma.fence by the same warp. "
      "Registers of A may be overwritten only after wgmma.wait_group."},
+    {"register count", Grade::Error, Text, "PTX ISA 9.7.19.5 (setmaxnreg)",
+     "All warps of a warpgroup must execute the same setmaxnreg instructions."},
+    {"read-only data", Grade::Error, Text, "PTX ISA 9.7.9.8 (ld.global.nc); fails on an H100 in every launch",
+     "ld.global.nc (__ldg, const __restrict__) reads through a cache that is not coherent: nothing may write the data "
+     "during the launch before it is read."},
     {"launches", Grade::Error, Text, "PTX ISA 9.7.13.13 (griddepcontrol); CUDA guide, programmatic dependent launch",
      "A launch that may overlap its predecessor may access what the predecessor wrote, or overwrite what it reads, "
      "only after griddepcontrol.wait. Launches in different streams must be ordered by events."},
     {"read, then asynchronous write", Grade::Strict, Text, "PTX ISA 8.10 and 9.7.13.4 (proxies)",
      "A proxy fence is also required between ordinary loads and a TMA load that overwrites the same data."},
+    {"write, then asynchronous write", Grade::Strict, Text, "PTX ISA 8.10 and 9.7.13.4 (proxies)",
+     "A proxy fence is also required between ordinary stores and a TMA load that overwrites the same data. An H100 "
+     "never shows the older data."},
     {"MMA, then ordinary write", Grade::Strict, Text, "PTX ISA 9.7.16.6.5",
      "A proxy fence is also required between an MMA that has read shared memory and ordinary stores there: a commit "
      "does not order across proxies."},

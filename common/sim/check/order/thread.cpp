@@ -98,17 +98,20 @@ void WarpKnowledge::meet(Mask lanes, Fields fields, uint32_t site) {
   }
   close(lanes, site, SyncEvent::Kind::Meets);
   Clock all, flags;
+  Aside aside;
   bool first = true;
   for (const Group& group : groups_) {
     if ((group.lanes & lanes) == 0) continue;
     const Clock clock = published(group.lanes & lanes);
     all = first ? clock : all.join(clock);
     flags = first ? group.knows.flags : flags.join(group.knows.flags);
+    aside.add(group.knows.aside);
     first = false;
   }
   update(lanes, [&](Knowledge& knows, Mask) {
     knows.now = knows.now.join(all, fields);
     knows.flags = flags;
+    knows.aside = aside;
     if (fields == kAllFields) knows.self = {};
   });
 }

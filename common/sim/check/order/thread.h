@@ -3,6 +3,7 @@
 
 #include <array>
 #include <cstdint>
+#include <utility>
 #include <vector>
 
 #include "check/order/message.h"
@@ -21,8 +22,11 @@ using Self = std::array<Entry, kOwn>;
 struct Fenced {
   Clock now;
   Self self{};
+  bool restricted = false;  ///< to the shared memory of its CTA
   mutable uint32_t references = 0;
-  bool operator==(const Fenced& other) const { return now == other.now && self == other.self; }
+  bool operator==(const Fenced& other) const {
+    return now == other.now && self == other.self && restricted == other.restricted;
+  }
 };
 
 /// The knowledge of some lanes.
@@ -32,11 +36,12 @@ struct Knowledge {
   std::array<Ref<const Fenced>, 3> fenced;  ///< by scope; null before the first fence of that scope
   Message seen;                             ///< received by relaxed reads: a fence of this thread acquires it
   Clock flags;  ///< `now` without the need for such a fence: for the habit flag-without-fence
+  Aside aside;
   Self self{};  ///< each lane's knowledge of its own queues, and of its accesses that it has fenced
 
   bool same(const Knowledge& other) const {
-    return now == other.now && tensor == other.tensor && self == other.self && flags == other.flags && seen.empty() &&
-           other.seen.empty() && same_fences(other);
+    return now == other.now && tensor == other.tensor && self == other.self && flags == other.flags &&
+           aside == other.aside && seen.empty() && other.seen.empty() && same_fences(other);
   }
 
  private:
@@ -86,7 +91,10 @@ class WarpKnowledge {
     Tick tick;  ///< of its threads, when it was committed
   };
   std::vector<WgmmaGroup> wgmma_groups;
-  size_t wgmma_forgotten = 0;  ///< number of groups before those in `wgmma_groups`
+  size_t wgmma_forgotten = 0;          ///< number of groups before those in `wgmma_groups`
+  std::array<Tick, 64> wgmma_ticks{};  ///< of the last wgmmas: the tick of their issue, by position % 64
+  /// setmaxnreg: the instructions and their operands.
+  std::vector<std::pair<uint32_t, uint32_t>> registers;
 
   struct Group {
     Mask lanes;

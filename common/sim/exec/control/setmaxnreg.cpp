@@ -11,6 +11,8 @@ struct MaxRegisters {
 Flow set_max_registers(Warp& w, const MaxRegisters& want, Mask m) {
   if (!gather_all(w, &m)) return Flow::Block;
   Cta& cta = *w.cta;
+  cluster_of(w).watchers.tell(
+      LaneEvent{.what = LaneEvent::What::Registers, .warp = w, .lanes = m, .target = want.count});
   if (w.max_registers == 0) return Flow::Next;  // no launch bounds: the instruction has no effect
   const auto difference = (static_cast<int32_t>(want.count) - static_cast<int32_t>(w.max_registers)) * 32;
   if (difference > cta.register_pool) return block(w, Wait::Registers, want.count, w.max_registers);

@@ -223,7 +223,7 @@ void access_shared(const LaneAccess& lanes, bool cluster_space, Access* access) 
   const bool as_one = cluster.launch->warpgroups_as_one;
   const auto overwrite = [&](Cta& owner, int lane) {
     const uint32_t offset = lanes.address[lane] & kSharedOffsetMask;
-    if (!as_one) check_warpgroups_have_read(cluster, owner, offset, lanes.bytes, what);
+    if (!as_one) check_warpgroups_have_read(cluster, owner, offset, lanes.bytes, what, &lanes.warp);
     if (!owner.layout.empty()) owner.layout[offset / 128] = kLayoutUnknown;
   };
   const uint32_t first = lanes.low & kSharedOffsetMask, last = (lanes.high & kSharedOffsetMask) + lanes.bytes;

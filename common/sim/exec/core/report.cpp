@@ -153,6 +153,14 @@ std::string describe_phase(const Cluster& cluster, const Mbarrier& barrier) {
   return needs_of(barrier) + history_of(cluster, barrier);
 }
 
+std::string why_not_valid(const Cta& cta, uint32_t offset) {
+  const auto invalidated = cta.cluster->invalidated.find({cta.rank, offset});
+  if (invalidated == cta.cluster->invalidated.end())
+    return "mbarrier.init must come first, fence.mbarrier_init, and a barrier of all threads concerned";
+  return "it has been invalidated (mbarrier.inval) at " + program_of(*cta.cluster).source_line(invalidated->second) +
+         ", and a wait for the phase in which this arrives must come before that";
+}
+
 std::string name_of(const Cta& cta) {
   return name_of_cta(cta.index, cta.rank, static_cast<uint32_t>(cta.cluster->ctas.size()));
 }

@@ -20,6 +20,8 @@ Finding explain_deadlock(const Cluster& cluster);
 /// A warp without progress after this number of instructions.
 Finding explain_spin(const Cluster& cluster, const Warp& warp, Finding::Hang how, uint64_t instructions);
 
+/// Why there is no mbarrier at this offset, and what must come first.
+std::string why_not_valid(const Cta& cta, uint32_t offset);
 /// "phase 3 still needs 1 arrival (of 2 arrivals); so far: 1 arrival by rank 0 warp 4 at kernel.cuh:7"
 std::string describe_phase(const Cluster& cluster, const Mbarrier& barrier);
 

@@ -25,6 +25,13 @@ Ordering ordering_of(const ptx::Instruction& in) {
   const bool acquire = in.has("acquire"), release = in.has("release"), both = in.has("acq_rel") || in.has("sc");
   const bool relaxed = in.has("relaxed"), is_volatile = in.has("volatile") || in.has("mmio");
   if (is_fence) {
+    const bool own = in.has("shared::cta") || in.has("sync_restrict::shared::cta"),
+               cluster = in.has("shared::cluster") || in.has("sync_restrict::shared::cluster"),
+               global = in.has("global");
+    using Memory = Ordering;
+    if (own || cluster || global)
+      result.memory = static_cast<uint8_t>((own || cluster ? Memory::kOwnShared : 0) | (cluster ? Memory::kPeers : 0) |
+                                           (global ? Memory::kGlobal : 0));
     result.fence = Fence::Threads;
     result.acquires = acquire || both || !release;
     result.releases = release || both || !acquire;
@@ -36,10 +43,6 @@ Ordering ordering_of(const ptx::Instruction& in) {
       // The acquiring half of the pair concerns writes of asynchronous operations; their completion already orders
       // these.
       if (in.has("async") || (in.has("async::generic") && !acquire)) result.fence = Fence::ProxyAsync;
-      const bool only_shared = in.has("shared::cta") || in.has("shared::cluster") ||
-                               in.has("sync_restrict::shared::cta") || in.has("sync_restrict::shared::cluster");
-      result.shared = !in.has("global");
-      result.global = !only_shared;
     }
     return result;
   }
@@ -69,6 +72,7 @@ Ordering ordering_of(const ptx::Instruction& in) {
   }
   const bool is_atomic = name == "atom" || name == "red";
   result.is_volatile = is_volatile;
+  result.read_only = name == "ld" && in.has("nc");
   result.strong = is_atomic || acquire || release || both || relaxed || is_volatile;
   result.acquires = acquire || both;
   result.releases = release || both;

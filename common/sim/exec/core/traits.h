@@ -28,7 +28,11 @@ struct Ordering {
     Grid
   };
   Fence fence = Fence::None;
-  bool shared = false, global = false;  ///< of a proxy fence
+  bool read_only = false;  ///< ld.global.nc: nothing may write the data during the launch
+  /// The memory that a fence orders. Of fences without a proxy, only sync_restrict limits it.
+  enum Memory : uint8_t { kOwnShared = 1, kPeers = 2, kGlobal = 4, kAllMemory = 7 };
+  uint8_t memory = kAllMemory;
+  bool orders(Memory which) const { return memory & which; }
 };
 
 /// What an instruction does with the values that it reads.

@@ -16,14 +16,31 @@ struct LoadOperands {
   MemoryOperand from;
   std::array<int32_t, 8> to;  ///< slots of the vector's elements; -1: not wanted
   uint8_t count;
-  bool polls;  ///< volatile, relaxed or acquire: other threads may be changing the value
+  bool polls;      ///< volatile, relaxed or acquire: other threads may be changing the value
+  bool read_only;  ///< .nc: through a cache that is not coherent
 };
+
+/// Schedules other than the default one have the cache of ld.global.nc: a line keeps the data of the CTA's first such
+/// load. Only in launches whose clusters can pass data on to one another, since others have no old data to show.
+void read_cached(Warp& w, Access* access, uint32_t bytes, Mask m) {
+  const Launch& launch = *cluster_of(w).launch;
+  if (launch.lenient || !launch.program->needs_order) return;
+  constexpr uint64_t kLine = sizeof(Cluster::Line);
+  for_lanes(m, [&](int lane) {
+    const auto at = reinterpret_cast<uint64_t>(access->host[lane]);
+    if (at % kLine + bytes > kLine) return;
+    const auto [line, is_new] = cluster_of(w).read_only_lines.try_emplace({w.cta->rank, at / kLine});
+    if (is_new) std::memcpy(line->second.data(), reinterpret_cast<const void*>(at / kLine * kLine), kLine);
+    access->host[lane] = line->second.data() + at % kLine;
+  });
+}
 
 /// Loads an Element of memory into a register of type Lane, with sign extension if the Element is signed.
 template <class Element, class Lane>
 Flow load(Warp& w, const LoadOperands& o, Mask m) {
   Access access;
   resolve(w, o.from, sizeof(Element) * o.count, m, AccessKind::Load, &access);
+  if (o.read_only) read_cached(w, &access, sizeof(Element) * o.count, m);
   for (size_t i = 0; i < o.count; ++i) {
     if (o.to[i] < 0) continue;
     const RegisterLanes<Lane> d(w, o.to[i]);
@@ -95,6 +112,7 @@ void decode_load(Decoder& d) {
   o.count = static_cast<uint8_t>(targets.size());
   for (size_t i = 0; i < targets.size(); ++i) o.to[i] = d.destination_if_any(targets[i], register_bits / 8);
 
+  o.read_only = d.has("nc");
   const bool relaxed = d.has("relaxed"), is_volatile = d.has("volatile") || d.has("cv");
   o.polls = d.has("acquire") || is_volatile || (relaxed && !d.has("cta"));
   if (o.polls && (o.from.space == Space::Global || o.from.space == Space::Generic))

@@ -21,6 +21,7 @@ void release(Cta& cta, CtaBarrier& barrier, Warp* running) {
   Cluster& cluster = *cta.cluster;
   const CtaBarrier done = std::move(barrier);
   barrier = CtaBarrier{};
+  cluster.arrived_warps[cta.rank][static_cast<size_t>(&barrier - cta.named.data())] = 0;
   ++cluster.changes;
   const BarrierName name{BarrierName::Kind::Named, cta.rank, static_cast<uint32_t>(&barrier - cta.named.data())};
   cluster.watchers.tell(PhaseEvent{cluster, name});
@@ -93,6 +94,14 @@ Flow cta_barrier(Warp& w, const BarrierOperands& o, Mask m) {
                                            std::to_string(expected) + " here, " + std::to_string(barrier.expected) +
                                            " by an earlier arrival (0: all threads)"};
   }
+  uint32_t& warps = cta.cluster->arrived_warps[cta.rank][id];
+  if (warps >> w.index & 1) {
+    throw Fault{Status::LaunchFailure,
+                "warp " + std::to_string(w.index) + " arrives at barrier " + std::to_string(id) +
+                    " twice in one phase and counts for two warps: the phase may complete without another one. Between "
+                    "the two arrivals the warp must wait for the phase to complete, or use another barrier"};
+  }
+  warps |= 1u << w.index;
   barrier.expected = expected;
   barrier.arrived += 32;
   const auto arrive = [&](const BarrierOperands& at, uint8_t slot, Mask lanes_here) {

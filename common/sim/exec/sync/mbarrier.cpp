@@ -31,8 +31,7 @@ Mbarrier& own_barrier(Warp& w, uint32_t address, int lane) {
   Mbarrier* barrier = w.cta->find_barrier(offset);
   if (barrier == nullptr) {
     throw Fault{Status::LaunchFailure,
-                "there is no mbarrier at " + name_of_shared(*w.cta, offset) +
-                    ": mbarrier.init must come first, and be made visible by a barrier",
+                "there is no mbarrier at " + name_of_shared(*w.cta, offset) + ": " + why_not_valid(*w.cta, offset),
                 lane};
   }
   return *barrier;
@@ -93,6 +92,7 @@ Flow init(Warp& w, const Init& o, Mask m) {
     Mbarrier fresh;
     fresh.expected = fresh.pending = static_cast<int32_t>(count);
     cta.barriers[index - 1u] = std::move(fresh);
+    cluster_of(w).invalidated.erase({cta.rank, address & kSharedOffsetMask});
     tell_of(w, lane, address, BarrierEvent::What::Init, count);
   }
   note_effect(w);
@@ -110,6 +110,7 @@ Flow inval(Warp& w, const BarrierOperand& o, Mask m) {
     const uint64_t word = barrier.word();
     std::memcpy(cta.smem.data() + (address & kSharedOffsetMask), &word, sizeof word);
     cta.barrier_index[(address & kSharedOffsetMask) / 8] = 0;
+    cluster_of(w).invalidated[{cta.rank, address & kSharedOffsetMask}] = w.split().pc;
     tell_of(w, lane, address, BarrierEvent::What::Invalidate, 0);
   }
   update_bounds(cta);
@@ -172,7 +173,8 @@ struct TestWait {
   int32_t phase;  ///< a parity, or the state token of an arrive
   bool has_state, blocks;
 };
-/// try_wait blocks until the phase completes; it times out only when nothing else in the cluster can run (engine/).
+/// try_wait blocks until the phase completes. It times out when nothing else in the cluster can run, and before if
+/// Scheduler::times_out says so: a program that ignores its result then goes on.
 Flow wait(Warp& w, const TestWait& o, Mask m) {
   Cluster& cluster = cluster_of(w);
   if (w.alone) {
@@ -202,12 +204,20 @@ Flow wait(Warp& w, const TestWait& o, Mask m) {
       last->observed = true;
     }
   }
+  const auto barrier_at = [&](uint32_t address) {
+    return BarrierName{BarrierName::Kind::Mbarrier, w.cta->rank, address & kSharedOffsetMask};
+  };
+  bool returns_early = false;
+  if (same && (truth != 0 || o.blocks)) {
+    WaitEvent tries{WaitEvent::What::Tries, Wait::Mbarrier, w, m, w.split().pc, barrier_at(first_address), 0,
+                    first_parity,           truth};
+    cluster.watchers.tell(tries);
+    returns_early = (tries.in_doubt || truth == 0) && cluster.scheduler->times_out(w, tries.in_doubt);
+    if (returns_early) truth = 0;
+  }
   set_predicate(w, o.d, m, truth);
   w.time += static_cast<uint64_t>(cluster.costs().mbarrier);
   if (cluster.watchers.want(EventKind::Wait)) {
-    const auto barrier_at = [&](uint32_t address) {
-      return BarrierName{BarrierName::Kind::Mbarrier, w.cta->rank, address & kSharedOffsetMask};
-    };
     WaitEvent told{WaitEvent::What::Asks, Wait::Mbarrier, w, m, w.split().pc, barrier_at(first_address), 0,
                    first_parity,          truth};
     cluster.watchers.tell(told);
@@ -223,7 +233,7 @@ Flow wait(Warp& w, const TestWait& o, Mask m) {
       rest &= ~together;
     }
   }
-  if (truth == m) return Flow::Next;
+  if (truth == m || returns_early) return Flow::Next;
   if (!o.blocks || !same || truth != 0) return poll(w);
   isolate(w, m);
   w.split().result = o.d;

@@ -41,9 +41,7 @@ void apply(Cluster& cluster, uint32_t cta_rank, uint32_t offset, BarrierEffect e
   }
   Mbarrier* barrier = cta.find_barrier(offset);
   if (barrier == nullptr) {
-    throw Fault{Status::LaunchFailure, where() +
-                                           " is not initialised: mbarrier.init, fence.mbarrier_init and a barrier "
-                                           "of all CTAs concerned must come first"};
+    throw Fault{Status::LaunchFailure, where() + " is not valid: " + why_not_valid(cta, offset)};
   }
   const Watchers& watchers = cluster.watchers;
   if (mark) {
@@ -107,6 +105,11 @@ void deliver(Cluster& cluster, uint32_t rank, uint32_t offset, const BarrierSign
   }
 }
 
+uint64_t open_cluster_phase(Warp& w, int lane) {
+  const uint32_t phase = cluster_of(w).barrier.phase;
+  return w.cluster_phase[static_cast<size_t>(lane)] == phase + 1 ? ~uint64_t{0} : phase;
+}
+
 void signal_barrier(Warp& w, int lane, uint32_t address, const BarrierSignal& signal) {
   Cluster& cluster = cluster_of(w);
   const uint32_t rank = address >> kSharedRankShift, offset = address & kSharedOffsetMask;
@@ -123,13 +126,19 @@ void signal_barrier(Warp& w, int lane, uint32_t address, const BarrierSignal& si
   auto remote = std::make_unique<RemoteSignal>();
   remote->mark = std::move(told.mark);
   remote->rank = rank, remote->offset = offset, remote->signal = signal, remote->issuer = &w;
-  if (w.cluster_phase[static_cast<size_t>(lane)] != cluster.barrier.phase + 1)
-    remote->cluster_phase = cluster.barrier.phase;
+  remote->cluster_phase = open_cluster_phase(w, lane);
   ++w.signals_in_flight;
   submit(w, lane, std::move(remote), {.latency = static_cast<uint64_t>(cluster.costs().remote_arrive)});
 }
 
 void RemoteSignal::complete(Cluster& cluster) {
+  if (asynchronous && rank < cluster.ctas.size() && cluster.ctas[rank].exited &&
+      cluster.barrier.phase > cluster_phase) {
+    const Fault gone{Status::LaunchFailure, subject(cluster.ctas[rank]) +
+                                                " has exited before a tcgen05.commit has arrived at its mbarrier: one "
+                                                "of its threads must wait for the last commit before it ends"};
+    return tolerate_violation(cluster, Habit::ExitBeforeOwnCommit, gone, nullptr, &origin);
+  }
   // A cluster barrier after the signal let the other CTA exit. Its arrival was relaxed, because a release waits for
   // signals.
   if (issuer != nullptr && rank < cluster.ctas.size() && cluster.ctas[rank].exited &&

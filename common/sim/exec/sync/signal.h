@@ -27,6 +27,10 @@ struct BarrierSignal {
 void deliver(Cluster& cluster, uint32_t rank, uint32_t offset, const BarrierSignal& signal, const Origin& origin,
              bool asynchronous, const std::shared_ptr<Mark>& mark);
 
+/// The cluster barrier's phase, if this lane has not arrived in it yet: its completion will come after what the lane
+/// does now.
+uint64_t open_cluster_phase(Warp& w, int lane);
+
 /// Signals the barrier at a shared address for this lane; at once if the barrier is its own CTA's.
 void signal_barrier(Warp& w, int lane, uint32_t address, const BarrierSignal& signal);
 
@@ -37,7 +41,7 @@ class RemoteSignal final : public AsyncOperation {
   BarrierSignal signal;
   bool asynchronous = false;
   Warp* issuer = nullptr;          ///< the sending thread's warp, or null; counted in Warp::signals_in_flight
-  uint64_t cluster_phase = ~0ull;  ///< the cluster barrier's phase in which that thread had not arrived
+  uint64_t cluster_phase = ~0ull;  ///< open_cluster_phase of the sending thread
   void complete(Cluster& cluster) override;
   bool only_arrives() const override { return true; }
   std::string describe() const override {

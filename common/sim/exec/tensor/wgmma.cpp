@@ -410,7 +410,8 @@ Reads list_reads(const WgmmaOperands& o, uint64_t a, uint64_t b) {
 
 }  // namespace
 
-void check_warpgroups_have_read(Cluster& cluster, const Cta& cta, uint32_t offset, uint32_t bytes, const char* what) {
+void check_warpgroups_have_read(Cluster& cluster, const Cta& cta, uint32_t offset, uint32_t bytes, const char* what,
+                                const Warp* by) {
   if (cluster.launch->warpgroups_as_one) return;
   for (size_t group = 0; group < cta.warpgroups.size(); ++group) {
     if (!cta.warpgroups[group]) continue;
@@ -424,6 +425,20 @@ void check_warpgroups_have_read(Cluster& cluster, const Cta& cta, uint32_t offse
                            [&](const Range& range) { return range.begin < offset + bytes && offset < range.end; });
       };
       const bool reads_b = overlaps(all.b);
+      // The store comes before its own warp's part of the wgmma.
+      const bool comes_first =
+          by != nullptr && by->cta == &cta && by->index / 4 == group && !(entry->issued >> by->index % 4 & 1);
+      for (size_t warp = 0; comes_first && warp < 4; ++warp) {
+        if (!(entry->done >> warp & 1) || !(reads_b || overlaps(all.a[warp]))) continue;
+        throw Fault{Status::LaunchFailure,
+                    std::string(what) + " of what a wgmma reads, before its own warp has issued that; but warp " +
+                        std::to_string(4 * group + warp) +
+                        " of the warpgroup has read it already. The ISA does not say that the four begin together: a "
+                        "barrier of the four before wgmma.mma_async is required. Hardware begins them as one, which "
+                        "--tolerate " +
+                        text_of(Habit::WarpgroupAcquire).name + " does, too",
+                    -1, Habit::WarpgroupAcquire};
+      }
       for (size_t warp = 0; warp < 4; ++warp) {
         if (entry->done >> warp & 1 || !(reads_b || overlaps(all.a[warp]))) continue;
         throw Fault{
@@ -466,8 +481,17 @@ std::shared_ptr<Cta::Warpgroup::Entry> reach(Warp& w, Cta::Warpgroup& group, con
   }
   const bool as_one = cluster_of(w).launch->warpgroups_as_one;
   *share = as_one ? Share{} : Share{warp, 1};
-  *begins = is_complete || !as_one;
+  *begins = is_complete || !cluster_of(w).launch->warpgroups_begin_as_one;
   return entry;
+}
+
+/// Calls begin(share) for the parts of an instruction that begin now: the four begin together if only their completion
+/// is independent.
+template <class F>
+void for_shares(Warp& w, Share share, F begin) {
+  const Launch& launch = *cluster_of(w).launch;
+  if (launch.warpgroups_as_one || !launch.warpgroups_begin_as_one) return begin(share);
+  for (size_t warp = 0; warp < 4; ++warp) begin(Share{warp, 1});
 }
 
 Flow mma(Warp& w, const WgmmaOperands& o, Mask m) {
@@ -529,17 +553,21 @@ Flow mma(Warp& w, const WgmmaOperands& o, Mask m) {
   if (o.a_in_registers && !cluster_of(w).launch->lenient) read_late(w, o.a_slots, &entry.stale[w.index % 4]);
   w.executed_at_effect = w.executed;
   if (!begins) return Flow::Next;
-  auto operation = std::make_unique<Wgmma>();
-  operation->cta = w.cta;
-  operation->group = w.index / 4;
-  operation->share = share;
-  operation->entry = reached;
-  const Costs& costs = cluster_of(w).costs();
-  submit(cluster_of(w), share.count == 1 ? origin_of(w, 0) : entry.origin, std::move(operation),
-         {.unit = &w.cta->tensor_pipe,
-          .busy = 2 * o.multiply_adds() / 4 * share.count / static_cast<uint64_t>(costs.mma_flops_per_cycle),
-          .latency = static_cast<uint64_t>(costs.mma_latency),
-          .order = &group.order[share.first]});
+  const auto begin = [&](Share part) {
+    auto operation = std::make_unique<Wgmma>();
+    operation->cta = w.cta;
+    operation->group = w.index / 4;
+    operation->share = part;
+    operation->entry = reached;
+    const Costs& costs = cluster_of(w).costs();
+    submit(cluster_of(w), part.count == 1 && part.first == w.index % 4 ? origin_of(w, 0) : entry.origin,
+           std::move(operation),
+           {.unit = &w.cta->tensor_pipe,
+            .busy = 2 * o.multiply_adds() / 4 * part.count / static_cast<uint64_t>(costs.mma_flops_per_cycle),
+            .latency = static_cast<uint64_t>(costs.mma_latency),
+            .order = &group.order[part.first]});
+  };
+  for_shares(w, share, begin);
   return Flow::Next;
 }
 
@@ -554,11 +582,13 @@ Flow commit(Warp& w, const NoOperands&, Mask m) {
   ++group.groups[w.index % 4];
   cluster_of(w).watchers.tell(CommitEvent{CommitEvent::What::Wgmma, w, w.live});
   if (!begins) return Flow::Next;
-  auto operation = std::make_unique<GroupCommit>();
-  operation->cta = w.cta;
-  operation->group = w.index / 4;
-  operation->share = share;
-  submit(w, 0, std::move(operation), {.order = &group.order[share.first]});
+  for_shares(w, share, [&](Share part) {
+    auto operation = std::make_unique<GroupCommit>();
+    operation->cta = w.cta;
+    operation->group = w.index / 4;
+    operation->share = part;
+    submit(w, 0, std::move(operation), {.order = &group.order[part.first]});
+  });
   return Flow::Next;
 }
 

@@ -1,0 +1,400 @@
+// Kinds of bugs that were once missed, and right idioms that were once reported: of each kind several forms, as kernels
+// of a few lines.
+#include "support.h"
+
+namespace sim::test {
+namespace {
+
+struct Form {
+  const char* name;
+  std::string body;
+  const char* finds;  ///< by --check; "": nothing; "strict ...": by --check=strict alone
+  uint32_t ctas = 1;  ///< of a cluster
+  uint32_t threads = 128;
+  const char* gpu = "h200";
+  bool is_right = false;  ///< its first word of output is 1 in every schedule
+};
+
+const std::string kPrologue =
+    ".shared .align 1024 .b8 box[8192];\n.shared .align 8 .b64 bars[4];\n.shared .b32 columns;\n";
+
+/// Thread, warp, lane and rank are in %r1 to %r4. A box is at %r5, an mbarrier of `arrivals` at %r6, another of 1 at
+/// %r8. Those of the next CTA are at %r10 and %r11. Global memory is at %rd1: its first word is the result. Thread 0
+/// has %p1, and lane 0 %p2.
+std::string begin(const std::string& arrivals = "1") {
+  return "ld.param.u64 %rd1, [data]; mov.u32 %r1, %tid.x; shr.u32 %r2, %r1, 5; and.b32 %r3, %r1, 31; mov.u32 %r4, "
+         "%cluster_ctarank; mov.u32 %r5, box; mov.u32 %r6, bars; add.u32 %r8, %r6, 8; mov.u32 %r12, %cluster_nctarank; "
+         "add.u32 %r7, %r4, 1; rem.u32 %r7, %r7, %r12; mapa.shared::cluster.u32 %r10, %r5, %r7; "
+         "mapa.shared::cluster.u32 %r11, %r6, %r7; shl.b32 %r13, %r1, 2; add.u32 %r14, %r5, %r13; cvt.u64.u32 %rd2, "
+         "%r13; add.u64 %rd2, %rd2, %rd1; setp.eq.u32 %p1, %r1, 0; setp.eq.u32 %p2, %r3, 0;\n"
+         "@!%p1 bra ready; mbarrier.init.shared::cta.b64 [%r6], " +
+         arrivals +
+         "; mbarrier.init.shared::cta.b64 [%r8], 1; fence.mbarrier_init.release.cluster; ready: bar.warp.sync -1; "
+         "barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned;\n";
+}
+const std::string kEnd = "\nbarrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned;";
+const std::string kLoad =
+    "@!%p1 bra issued; mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r6], 512; "
+    "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r5], [%rd1+1024], 512, [%r6]; issued: "
+    "bar.warp.sync -1;\n";
+const std::string kRead = "ld.shared.u32 %r20, [%r14];";
+std::string wait(const std::string& barrier = "%r6", const std::string& parity = "0", const std::string& label = "w") {
+  return label + ": mbarrier.try_wait.parity.shared::cta.b64 %p9, [" + barrier + "], " + parity + "; @!%p9 bra " +
+         label + "; bar.warp.sync -1;\n";
+}
+const std::string kTry = "mbarrier.try_wait.parity.shared::cta.b64 %p9, [%r6], 0;\n";
+
+const std::vector<Form> kDroppedWaits = {
+    {"a wait in a loop", begin() + kLoad + wait() + kRead + kEnd, ""},
+    {"a peek, then the wait",
+     begin() + kLoad + kTry + "@%p9 bra got;" + wait() + "got: bar.warp.sync -1;" + kRead + kEnd, ""},
+    {"its result is dropped", begin() + kLoad + kTry + kRead + kEnd, "error (read after write)"},
+    {"its result is stored, and decides nothing",
+     begin() + kLoad + kTry + "selp.b32 %r21, 1, 0, %p9; st.global.u32 [%rd2], %r21;" + kRead + kEnd,
+     "error (read after write)"},
+    {"it is tried again once",
+     begin() + kLoad + kTry + "@%p9 bra got;" + kTry + "got: bar.warp.sync -1;" + kRead + kEnd,
+     "error (read after write)"},
+    {"without it, the thread sleeps, and goes on",
+     begin() + kLoad + kTry + "@%p9 bra got; nanosleep.u32 100; got: bar.warp.sync -1;" + kRead + kEnd,
+     "error (read after write)"},
+    {"a test whose result is dropped",
+     begin() + kLoad + "nanosleep.u32 100000; mbarrier.test_wait.parity.shared::cta.b64 %p9, [%r6], 0;" + kRead + kEnd,
+     "error (read after write)"},
+    {"with a time limit, of arrivals by threads",
+     begin("128") +
+         "st.shared.u32 [%r14], 1; mbarrier.arrive.shared::cta.b64 _, [%r6]; mov.u32 %r22, 100; "
+         "mbarrier.try_wait.parity.shared::cta.b64 %p9, [%r6], 0, %r22; xor.b32 %r14, %r14, 256;" +
+         kRead + kEnd,
+     "error (read after write)"},
+    {"a state of which the thread knows all arrivals",
+     begin("128") +
+         "st.shared.u32 [%r14], 1; mbarrier.arrive.shared::cta.b64 %rd9, [%r6]; bar.sync 0; "
+         "mbarrier.test_wait.shared::cta.b64 %p9, [%r6], %rd9; selp.b32 %r21, 1, 0, %p9; @%p1 st.global.u32 "
+         "[%rd1], %r21; bar.warp.sync -1;" +
+         kEnd,
+     "", 1, 128, "h200", true}};
+
+/// Single-stage pipelines: a consumer peeks at several of them before it hands back what their producers wait for.
+std::string peeks(int count, bool in_loop) {
+  std::string all;
+  for (int i = 0; i < count; ++i)
+    all += "mbarrier.try_wait.parity.shared::cta.b64 %p" + std::to_string(10 + i % 10) + ", [%r8], 0;\n";
+  const std::string once =
+      in_loop ? "mov.u32 %r30, 0; more: " + all + "add.u32 %r30, %r30, 1; setp.lt.u32 %p8, %r30, 12; @%p8 bra more;\n"
+              : all;
+  return begin("32") + "setp.ne.u32 %p3, %r2, 0; @%p3 bra producer;\n" + once +
+         "mbarrier.arrive.shared::cta.b64 _, [%r6];" + wait("%r8") + "@%p1 st.global.u32 [%rd1], 1; bra.uni end;\n" +
+         "producer:" + wait("%r6", "0", "v") +
+         "setp.eq.u32 %p4, %r1, 32; @%p4 mbarrier.arrive.shared::cta.b64 _, [%r8]; end: bar.warp.sync -1;" + kEnd;
+}
+const std::vector<Form> kPeeks = {{"one", peeks(1, false), "", 1, 64, "h200", true},
+                                  {"two", peeks(2, false), "", 1, 64, "h200", true},
+                                  {"five", peeks(5, false), "", 1, 64, "h200", true},
+                                  {"two, twelve times", peeks(2, true), "", 1, 64, "h200", true}};
+
+/// CTA 0 writes, and sets a flag; CTA 1 reads it, then the data.
+std::string fresh(const std::string& write, const std::string& load) {
+  return begin() + "setp.ne.u32 %p3, %r4, 0; @%p3 bra reader;\n" + write +
+         "bar.sync 0; @%p1 st.release.gpu.global.u32 [%rd1+4096], 1; bra.uni end;\nreader: ld.acquire.gpu.global.u32 "
+         "%r20, [%rd1+4096]; setp.eq.u32 %p4, %r20, 0; @%p4 bra reader; bar.warp.sync -1;\n" +
+         load + "end: bar.warp.sync -1;" + kEnd;
+}
+const std::string kStoreBulk =
+    "@!%p1 bra stored; fence.proxy.async; cp.async.bulk.global.shared::cta.bulk_group [%rd1], [%r5], 512; "
+    "cp.async.bulk.commit_group; cp.async.bulk.wait_group 0; stored: bar.warp.sync -1;";
+const std::vector<Form> kReadOnly = {
+    {"an ordinary load", fresh("st.global.u32 [%rd2], 7;", "ld.global.u32 %r20, [%rd2];"), "", 2},
+    {"another CTA's store", fresh("st.global.u32 [%rd2], 7;", "ld.global.nc.u32 %r20, [%rd2];"),
+     "error (read-only data)", 2},
+    {"another CTA's reduction",
+     fresh("red.global.add.u32 [%rd2], 7;", "ld.global.nc.L1::no_allocate.u32 %r20, [%rd2];"), "error (read-only data)",
+     2},
+    {"another CTA's bulk store", fresh(kStoreBulk, "ld.global.nc.v2.u32 {%r20, %r21}, [%rd1+8];"),
+     "error (read-only data)", 2},
+    {"its own CTA's",
+     begin() +
+         "st.global.u32 [%rd2], 7; bar.sync 0; xor.b32 %r13, %r13, 256; cvt.u64.u32 %rd2, %r13; "
+         "add.u64 %rd2, %rd2, %rd1; ld.global.nc.u32 %r20, [%rd2];" +
+         kEnd,
+     "error (read-only data)"},
+    {"read, then overwritten by the same thread",
+     begin() + "ld.global.nc.u32 %r20, [%rd2]; add.u32 %r20, %r20, 1; st.global.u32 [%rd2], %r20;" + kEnd, ""},
+    {"of an earlier launch", begin() + "ld.global.nc.u32 %r20, [%rd2+8192];" + kEnd, ""}};
+
+/// Both CTAs store into each other's box; then each one's bulk store reads its own.
+std::string pushed(const std::string& fence) {
+  return begin() + "shl.b32 %r15, %r1, 2; add.u32 %r15, %r10, %r15; st.shared::cluster.u32 [%r15], 7; " + fence +
+         " barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned;\n"
+         "@!%p1 bra stored; mul.lo.u32 %r16, %r4, 512; cvt.u64.u32 %rd3, %r16; add.u64 %rd3, %rd3, %rd1; "
+         "cp.async.bulk.global.shared::cta.bulk_group [%rd3], [%r5], 512; cp.async.bulk.commit_group; "
+         "cp.async.bulk.wait_group 0; stored: bar.warp.sync -1;" +
+         kEnd;
+}
+/// A CTA stores into its own box or into global memory, from where a bulk copy reads it.
+std::string copied(const std::string& store, const std::string& fence, const std::string& copy) {
+  return begin() + store + fence + " bar.sync 0; @!%p1 bra copied; " + copy + " copied: bar.warp.sync -1;" + kEnd;
+}
+const std::string kOutOfShared =
+    "cp.async.bulk.global.shared::cta.bulk_group [%rd1], [%r5], 512; "
+    "cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;";
+const std::string kIntoShared =
+    "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r6], 512; "
+    "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r5], [%rd1], 512, "
+    "[%r6]; w: mbarrier.try_wait.parity.shared::cta.b64 %p9, [%r6], 0; @!%p9 bra w; ";
+const std::vector<Form> kProxyFences = {
+    {"of the cluster's shared memory", pushed("fence.proxy.async.shared::cluster;"), "", 2},
+    {"of all memory", pushed("fence.proxy.async;"), "", 2},
+    {"of its own CTA's, for a peer's", pushed("fence.proxy.async.shared::cta;"), "error (across proxies)", 2},
+    {"of global memory, for a peer's", pushed("fence.proxy.async.global;"), "error (across proxies)", 2},
+    {"restricted to its own CTA's, for a peer's",
+     pushed("fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster;"), "error (across proxies)", 2},
+    {"of its own CTA's, for its own",
+     copied("st.shared.u32 [%r14], 7;", "fence.proxy.async.shared::cta;", kOutOfShared), ""},
+    {"restricted to its own CTA's, for its own",
+     copied("st.shared.u32 [%r14], 7;", "fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster;",
+            kOutOfShared),
+     ""},
+    {"of global memory, for its own", copied("st.shared.u32 [%r14], 7;", "fence.proxy.async.global;", kOutOfShared),
+     "error (across proxies)"},
+    {"of shared memory, for global",
+     copied("st.global.u32 [%rd2], 7;", "fence.proxy.async.shared::cluster;", kIntoShared), "error (across proxies)"},
+    {"of global memory, for global", copied("st.global.u32 [%rd2], 7;", "fence.proxy.async.global;", kIntoShared), ""}};
+
+/// A CTA stores, fences, and arrives relaxed at the next CTA's barrier, which waits, and loads.
+std::string handed(const std::string& store, const std::string& release, const std::string& acquire,
+                   const std::string& load) {
+  return begin("128") + store + release + " mbarrier.arrive.relaxed.cluster.shared::cluster.b64 _, [%r11];\n" +
+         "v: mbarrier.try_wait.parity." + (acquire.empty() ? "acquire" : "relaxed") +
+         ".cluster.shared::cta.b64 %p9, [%r6], 0; @!%p9 bra v; bar.warp.sync -1; " + acquire + load + kEnd;
+}
+const std::string kStoreGlobal =
+                      "mul.lo.u32 %r16, %r4, 512; cvt.u64.u32 %rd3, %r16; add.u64 %rd3, %rd3, %rd2; "
+                      "st.global.u32 [%rd3], 7; ",
+                  kLoadGlobal =
+                      "mul.lo.u32 %r16, %r7, 512; cvt.u64.u32 %rd3, %r16; add.u64 %rd3, %rd3, %rd2; "
+                      "ld.global.u32 %r20, [%rd3];";
+const std::string kStorePeer = "add.u32 %r15, %r10, %r13; st.shared::cluster.u32 [%r15], 7; ",
+                  kLoadPeer = "add.u32 %r15, %r10, %r13; ld.shared::cluster.u32 %r20, [%r15];";
+const std::string kReleaseShared = "fence.release.sync_restrict::shared::cta.cluster;",
+                  kAcquireShared = "fence.acquire.sync_restrict::shared::cluster.cluster;",
+                  kReleaseAll = "fence.acq_rel.cluster;";
+const std::vector<Form> kRestricted = {
+    {"a whole fence, global memory", handed(kStoreGlobal, kReleaseAll, "", kLoadGlobal), "", 2},
+    {"a release of shared memory, global memory", handed(kStoreGlobal, kReleaseShared, "", kLoadGlobal),
+     "error (read after write)", 2},
+    {"an acquire of shared memory, global memory", handed(kStoreGlobal, kReleaseAll, kAcquireShared, kLoadGlobal),
+     "error (read after write)", 2},
+    {"a release of shared memory, a peer's", handed(kStorePeer, kReleaseShared, "", kRead), "error (read after write)",
+     2},
+    {"a release of shared memory, its own", handed("st.shared.u32 [%r14], 7;", kReleaseShared, "", kLoadPeer), "", 2},
+    {"both of shared memory, its own", handed("st.shared.u32 [%r14], 7;", kReleaseShared, kAcquireShared, kLoadPeer),
+     "", 2},
+    {"an acquire of shared memory, a peer's", handed(kStorePeer, kReleaseAll, kAcquireShared, kRead), "", 2}};
+
+std::string registers(const std::string& code) { return begin() + code + "bar.warp.sync -1;" + kEnd; }
+const std::vector<Form> kRegisters = {
+    {"by all four warps", registers("setmaxnreg.dec.sync.aligned.u32 40;"), ""},
+    {"by all four warps, in two places",
+     registers("setp.lt.u32 %p3, %r2, 2; @%p3 bra low; setmaxnreg.dec.sync.aligned.u32 40; bra.uni both; low: "
+               "setmaxnreg.dec.sync.aligned.u32 40; both: "),
+     ""},
+    {"by one warp", registers("setp.ne.u32 %p3, %r2, 1; @%p3 bra skip; setmaxnreg.dec.sync.aligned.u32 40; skip: "),
+     "error (register count)"},
+    {"by three of four",
+     registers("setp.eq.u32 %p3, %r2, 3; @%p3 bra skip; setmaxnreg.dec.sync.aligned.u32 40; skip: "),
+     "error (register count)"},
+    {"with two values",
+     registers("setp.lt.u32 %p3, %r2, 2; @%p3 bra low; setmaxnreg.dec.sync.aligned.u32 40; bra.uni both; low: "
+               "setmaxnreg.dec.sync.aligned.u32 48; both: "),
+     "error (register count)"},
+    {"by one warpgroup of two",
+     registers("setp.ge.u32 %p3, %r2, 4; @%p3 bra skip; setmaxnreg.dec.sync.aligned.u32 40; skip: "), "", 1, 256}};
+
+/// `first` reports to the barrier, and thread 0 invalidates it.
+std::string invalidated(const std::string& first, const std::string& between) {
+  return begin() + first + between + "bar.sync 0; @%p1 mbarrier.inval.shared::cta.b64 [%r6];" + kEnd;
+}
+const std::string kCopies =
+    "@!%p1 bra copied; cp.async.ca.shared.global [%r5], [%rd1], 16; "
+    "cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%r6]; copied: bar.warp.sync -1;";
+const std::vector<Form> kInvalidations = {
+    {"after the load's phase", invalidated(kLoad, wait()), ""},
+    {"under a load", invalidated(kLoad, ""), "error (barrier lifetime)"},
+    {"under a load that has landed", invalidated(kLoad, "nanosleep.u32 100000;"), "error (barrier lifetime)"},
+    {"under cp.async", invalidated(kCopies, "nanosleep.u32 100000;"), "error (barrier lifetime)"},
+    {"after the phase of cp.async", invalidated(kCopies, wait()), ""},
+    {"under a peer's arrival",
+     begin() +
+         "@%p1 mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r11]; nanosleep.u32 100000; bar.sync 0; "
+         "@%p1 mbarrier.inval.shared::cta.b64 [%r6];" +
+         kEnd,
+     "error (barrier lifetime)", 2}};
+
+/// All lanes of warp 1 wait for phase 0; one of them arrives in the next phase, which warp 0 waits for.
+std::string lapped(const std::string& between) {
+  return begin() +
+         "setp.ne.u32 %p3, %r2, 0; @%p3 bra other;\n@%p1 mbarrier.arrive.shared::cta.b64 _, [%r6]; "
+         "bra.uni end;\nother: w: mbarrier.try_wait.parity.shared::cta.b64 %p9, [%r6], 0; @!%p9 bra w; " +
+         between + "@%p2 mbarrier.arrive.shared::cta.b64 _, [%r6]; end: bar.warp.sync -1;" + kEnd;
+}
+const std::vector<Form> kLapped = {{"lanes that meet", lapped("bar.warp.sync -1;"), "", 1, 64},
+                                   {"lanes that do not", lapped(""), "error (phase held)", 1, 64}};
+
+/// Thread 0 hands shared memory of its CTA to the peer by an arrival of this scope, and the peer waits with that one.
+std::string remote(const std::string& release, const std::string& acquire) {
+  return begin() + "@%p1 st.shared.u32 [%r5], 7; @%p1 mbarrier.arrive" + release +
+         ".shared::cluster.b64 _, [%r11]; v: mbarrier.try_wait.parity" + acquire +
+         ".shared::cta.b64 %p9, [%r6], 0; @!%p9 bra v; bar.warp.sync -1; ld.shared::cluster.u32 %r20, [%r10];" + kEnd;
+}
+const std::vector<Form> kOneVerdict = {
+    {"a word stored, read, and overwritten asynchronously",
+     begin() + "@%p1 st.shared.u32 [%r5], 7; bar.sync 0; ld.shared.u32 %r20, [%r5]; bar.sync 0;" + kLoad + wait() +
+         kEnd,
+     "strict error (write, then asynchronous write)"},
+    {"a word stored, and overwritten asynchronously",
+     begin() + "@%p1 st.shared.u32 [%r5], 7; bar.sync 0;" + kLoad + wait() + kEnd,
+     "strict error (write, then asynchronous write)"},
+    {"read, and overwritten asynchronously",
+     begin() + kLoad + wait() + kRead +
+         "bar.sync 0; @!%p1 bra again; mbarrier.arrive.expect_tx.shared::cta.b64 _, "
+         "[%r6], 512; cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
+         "[%r5], [%rd1+1024], 512, [%r6]; again: bar.warp.sync -1;" +
+         wait("%r6", "1", "v") + kEnd,
+     "strict error (read, then asynchronous write)"},
+    {"initialised twice by one thread",
+     begin() +
+         "add.u32 %r9, %r6, 16; @%p1 mbarrier.init.shared::cta.b64 [%r9], 1; @%p1 mbarrier.init.shared::cta.b64 "
+         "[%r9], 2; bar.sync 0;" +
+         kEnd,
+     "habit repeated-init"},
+    {"initialised by two threads",
+     begin() +
+         "add.u32 %r9, %r6, 16; @%p1 mbarrier.init.shared::cta.b64 [%r9], 1; bar.sync 0; setp.eq.u32 %p3, %r1, "
+         "32; @%p3 mbarrier.init.shared::cta.b64 [%r9], 2; bar.sync 0;" +
+         kEnd,
+     "error (barrier lifetime)"},
+    {"initialised again after an arrival",
+     begin() +
+         "add.u32 %r9, %r6, 16; @%p1 mbarrier.init.shared::cta.b64 [%r9], 1; @%p1 mbarrier.arrive.shared::cta.b64 "
+         "_, [%r9]; @%p1 mbarrier.init.shared::cta.b64 [%r9], 2; bar.sync 0;" +
+         kEnd,
+     "error (barrier lifetime)"},
+    {"a barrier at which no warp waits", begin() + "bar.arrive 14, 64; bar.sync 0; bar.arrive 14, 64;" + kEnd, ""},
+    {"a barrier at which a warp waits",
+     begin() +
+         "setp.eq.u32 %p3, %r2, 3; @%p3 bra waits; bar.arrive 14, 64; bra.uni end; waits: bar.sync 14, 64; "
+         "end: bar.warp.sync -1;" +
+         kEnd,
+     "error (phase known)"},
+    {"an arrival at a peer, scope .cluster", remote(".release.cluster", ".acquire.cluster"), "", 2, 32},
+    {"an arrival at a peer, default scope", remote("", ".acquire.cluster"), "habit remote-arrival-scope", 2, 32},
+    {"a wait for a peer, default scope", remote(".release.cluster", ""), "habit remote-arrival-scope", 2, 32},
+    {"a relaxed arrival at a peer", remote(".relaxed.cluster", ".acquire.cluster"), "error (read after write)", 2, 32}};
+
+const std::string kAllocate =
+                      "setp.lt.u32 %p5, %r1, 32; @%p5 tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 "
+                      "[columns], 32; tcgen05.fence::before_thread_sync; bar.sync 0; "
+                      "tcgen05.fence::after_thread_sync; ld.shared.u32 %r9, [columns];\n",
+                  kFree =
+                      "tcgen05.fence::before_thread_sync; bar.sync 0; tcgen05.fence::after_thread_sync; @%p5 "
+                      "tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r9, 32;";
+const std::string kLoadTensor =
+    "tcgen05.ld.sync.aligned.32x32b.x2.b32 {%r21, %r22}, [%r9]; tcgen05.wait::ld.sync.aligned;";
+const std::vector<Form> kTensor = {
+    {"read, and written before",
+     begin() + kAllocate +
+         "@!%p5 bra done; tcgen05.st.sync.aligned.32x32b.x2.b32 [%r9], {%r1, %r1}; "
+         "tcgen05.wait::st.sync.aligned;" +
+         kLoadTensor + "done: bar.warp.sync -1;" + kFree + kEnd,
+     "", 1, 128, "b200"},
+    {"read, and never written",
+     begin() + kAllocate + "@!%p5 bra done;" + kLoadTensor + "done: bar.warp.sync -1;" + kFree + kEnd,
+     "error (tensor memory)", 1, 128, "b200"},
+    {"freed after a commit's phase",
+     begin() +
+         "setp.ne.u32 %p5, %r2, 1; @%p5 bra other; tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 "
+         "[columns], 32; setp.ne.u32 %p6, %r1, 32; @%p6 bra met; "
+         "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r6]; met: bar.warp.sync -1; "
+         "bra.uni end;\nother: setp.ne.u32 %p5, %r2, 0; @%p5 bra end;" +
+         wait() +
+         "ld.shared.u32 %r9, [columns]; tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r9, 32; end: bar.warp.sync -1;" +
+         kEnd,
+     "habit allocation-visibility", 1, 128, "b200"}};
+
+Outcome run(const Form& form, const Options& options) {
+  Bench bench(options, form.gpu);
+  Source source;
+  source.target = std::string(form.gpu) == "b200" ? "sm_100a" : "sm_90a";
+  source.parameters = ".param .u64 data";
+  source.prologue = kPrologue;
+  source.directives = ".maxntid 256 .minnctapersm 1";
+  source.body = form.body;
+  auto* const data = bench.upload(std::vector<uint32_t>(8192));
+  Outcome outcome = bench.launch(
+      source, {.grid = {form.ctas, 1, 1}, .block = {form.threads, 1, 1}, .cluster = {form.ctas, 1, 1}}, data);
+  if (form.is_right && *data != 1) outcome.report += "the result is " + std::to_string(*data);
+  return outcome;
+}
+
+void expect_kinds(const std::vector<Form>& forms) {
+  for (const Form& form : forms) {
+    SCOPED_TRACE(form.name);
+    const std::string finds = form.finds;
+    const bool only_strict = finds.starts_with("strict ");
+    const std::string text = only_strict ? finds.substr(7) : finds;
+    const Outcome checked = run(form, {.check = Options::Check::On}),
+                  strict = run(form, {.check = Options::Check::Strict});
+    if (text.find("error") != 0 || only_strict)
+      EXPECT_EQ(checked.status, Status::Success) << checked.report << form.body;
+    if (text.empty() || only_strict) {
+      EXPECT_EQ(checked.report, "");
+      for (const Options& options : all_schedules()) expect_success(run(form, options));
+    } else {
+      EXPECT_NE(checked.report.find("sim: check: " + text), std::string::npos) << checked.report;
+    }
+    if (text.empty())
+      EXPECT_EQ(strict.report, "");
+    else
+      EXPECT_NE(strict.report.find("sim: check: " + text), std::string::npos) << strict.report;
+  }
+}
+
+TEST(OrderKinds, WaitsWhoseResultDecidesNothing) { expect_kinds(kDroppedWaits); }
+TEST(OrderKinds, PeeksInARow) { expect_kinds(kPeeks); }
+TEST(OrderKinds, ReadOnlyData) { expect_kinds(kReadOnly); }
+TEST(OrderKinds, ProxyFencesOfOneStateSpace) { expect_kinds(kProxyFences); }
+TEST(OrderKinds, FencesRestrictedToSharedMemory) { expect_kinds(kRestricted); }
+TEST(OrderKinds, RegistersOfAWarpgroup) { expect_kinds(kRegisters); }
+TEST(OrderKinds, InvalidationsOfBarriersInUse) { expect_kinds(kInvalidations); }
+TEST(OrderKinds, LanesThatCanBeLapped) { expect_kinds(kLapped); }
+TEST(OrderKinds, OneOmissionHasOneVerdict) { expect_kinds(kOneVerdict); }
+TEST(OrderKinds, TensorMemory) { expect_kinds(kTensor); }
+
+TEST(OrderKinds, AWaitMayReturnFalseInEveryScheduleButTheDefault) {
+  Form dropped{"dropped", begin() + kLoad + kTry + "selp.b32 %r21, 1, 0, %p9; @%p1 st.global.u32 [%rd1], %r21;" + kEnd,
+               "",        1,
+               128,       "h200",
+               true};
+  EXPECT_EQ(run(dropped, {}).report, "");
+  EXPECT_NE(run(dropped, {.schedule = Options::Schedule::Latest}).report, "");
+  bool returns_false = false;
+  for (uint64_t seed = 1; seed <= 4; ++seed)
+    returns_false |= !run(dropped, {.schedule = Options::Schedule::Seeded, .seed = seed}).report.empty();
+  EXPECT_TRUE(returns_false);
+}
+
+TEST(OrderKinds, AWarpThatCountsTwiceInOnePhase) {
+  const Form twice{"", begin() + "bar.arrive 1, 128; bar.sync 1, 128;" + kEnd, ""};
+  for (const Options& options : all_schedules())
+    expect_failure(run(twice, options), Status::LaunchFailure, {"arrives at barrier 1 twice in one phase"});
+}
+
+TEST(OrderKinds, ABarrierThatHasBeenInvalidatedIsCalledSo) {
+  const Form late{
+      "", begin() + "@%p1 mbarrier.inval.shared::cta.b64 [%r6]; @%p1 mbarrier.arrive.shared::cta.b64 _, [%r6];", ""};
+  expect_failure(run(late, {}), Status::LaunchFailure, {"it has been invalidated (mbarrier.inval) at"});
+}
+
+}  // namespace
+}  // namespace sim::test
