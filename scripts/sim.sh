@@ -69,9 +69,12 @@ The rules of --check, and the basis of each. docs/simulator.md explains them.
   response of try_cancel  PTX ISA 9.7.13.17, example
   tensor map              PTX ISA 9.7.13.4 (fence.proxy.tensormap)
   wgmma registers         PTX ISA 9.7.15.7.1 (wgmma.fence), 9.7.15.5 (wgmma.mma_async)
+  register count          PTX ISA 9.7.19.5 (setmaxnreg)
+  read-only data          PTX ISA 9.7.9.8 (ld.global.nc); fails on an H100 in every launch
   launches                PTX ISA 9.7.13.13 (griddepcontrol); CUDA guide, programmatic dependent launch
 and of --check=strict:
   read, then asynchronous write   PTX ISA 8.10 and 9.7.13.4 (proxies)
+  write, then asynchronous write  PTX ISA 8.10 and 9.7.13.4 (proxies)
   MMA, then ordinary write        PTX ISA 9.7.16.6.5
   visible                         PTX ISA 8.10
   earlier tensor map              CUDA guide, tensor maps in global memory
@@ -84,7 +87,8 @@ the others warn with --check.
                             tcgen05.wait::st (CUTLASS stream-K)
   exit-with-own-stores *    ends while its own bulk stores still read shared memory
   exit-with-own-loads *     ends while its own copies into shared memory are in flight
-  exit-before-own-commit *  ends while its own last tcgen05.commit is on its way to its own mbarrier
+  exit-before-own-commit *  ends while its own last tcgen05.commit is on its way to its own mbarrier or, after a barrier
+                            of the cluster, to its peer's (CUTLASS)
   relaxed-cluster-exit *    signals another CTA, then arrives at the cluster barrier with .relaxed, and that CTA ends
   warpgroup-release         one thread of a warpgroup arrives after wgmma.wait_group for all four warps, without a
                             barrier among them (CUTLASS)
@@ -111,6 +115,11 @@ the others warn with --check.
   equal-stores              two threads store the same value to one location, unordered
   lanes-of-a-store          lanes of one store write different values to one location: one of them remains, which one is
                             undefined
+  warpgroup-acquire         the warps of a warpgroup store operands of a wgmma, each with fence.proxy.async and its part
+                            of the wgmma after it, without a barrier among them (FlashMLA)
+  repeated-init             initialises an mbarrier again that no other instruction has used yet (CUTLASS)
+  remote-arrival-scope      hands data to another CTA by an arrival at its mbarrier, or a wait for it, whose scope is
+                            .cta (CUTLASS)
 
 Exit code: the program's own; 86 if a kernel failed, --check found an error, or a file could not be written, and the
 program would exit with 0 (--error-exitcode: another, in any case); 2 for a wrong command line.
