@@ -172,13 +172,14 @@ class Measured(unittest.TestCase):
     def test_level_07_beside_the_production_kernel(self) -> None:
         text = support.words("level08_deep_pipeline/production/README.md")
         self.assertIn("this kernel does more TFLOPS than level 07 at all sizes", text)
-        self.assertIn("Its intervals lie above 1 at all of them, beside cuBLAS's default and beside cublasLt's", text)
+        self.assertIn("Its intervals lie above 1 from 6144 on, beside cuBLAS's default and beside cublasLt's", text)
         found = {(names.head(r.level), r.shape[0]): r.fields for r in data.load_results()
                  if r.fields["kind"] == "measured"}
         for size in (4096, 6144, 8192, 10240, 12288):
             self.assertLess(float(found["07", size]["tflops"]), float(found[names.PRODUCTION, size]["tflops"]), size)
-            self.assertGreater(float(found[names.PRODUCTION, size]["ratio_cublas_low"]), 1, size)
-            self.assertGreater(float(found[names.PRODUCTION, size]["ratio_cublaslt_low"]), 1, size)
+            if size > 4096:
+                self.assertGreater(float(found[names.PRODUCTION, size]["ratio_cublas_low"]), 1, size)
+                self.assertGreater(float(found[names.PRODUCTION, size]["ratio_cublaslt_low"]), 1, size)
 
     def test_what_clusters_are_worth(self) -> None:
         text = support.words("level08_deep_pipeline/production/figures.md")
