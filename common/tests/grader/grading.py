@@ -112,7 +112,7 @@ class Answers(Scratch):
         file = self.changed(3, 90, "mbarrier_init(smem_full(stage), 1);", "mbarrier_init(smem_full(stage), 2);")
         code, claims = self.grade(3, 90, file)
         self.assertEqual((code, claims["compiles"]["holds"], claims["right"]["holds"]), (1, True, False))
-        self.assertIn("hang at M, N, K", claims["right"]["found"])
+        self.assertIn("deadlock at M, N, K", claims["right"]["found"])
         self.assertIn("deadlock", claims["right"]["found"])
         self.assertTrue(claims["right"]["repeat"].startswith("scripts/sim.sh "))
         self.assertIsNone(claims["roles"]["holds"])
