@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import shorten
-from typing import Any, Optional
+from typing import Any, NamedTuple, Optional
 
 from ladder import files
 from ladder.command import EXIT_RIGHT, EXIT_USAGE, EXIT_WRONG
@@ -137,10 +137,17 @@ class Verdict:
         return self.said.split("\n")[-1].strip()
 
 
-def read(path: Path) -> tuple[Finding, ...]:
-    """The findings of a file of records; none of a file that is not there."""
+class Records(NamedTuple):
+    findings: tuple[Finding, ...] = ()
+    has_ended: bool = False  # a process that is killed writes no last line
+
+
+def read(path: Path) -> Records:
+    """A file of records, which is empty if it is not there."""
     lines = path.read_text(encoding="utf-8").splitlines() if path.exists() else []
-    return tuple(Finding.of(record) for record in map(json.loads, lines) if record["record"] == "finding")
+    records = [json.loads(line) for line in lines]
+    return Records(tuple(Finding.of(record) for record in records if record["record"] == "finding"),
+                   any(record["record"] == "end" for record in records))
 
 
 def simulate(command: Sequence[str], options: Sequence[str] = (), timeout: float = 600.0,
@@ -153,7 +160,7 @@ def simulate(command: Sequence[str], options: Sequence[str] = (), timeout: float
                                 stdin=subprocess.DEVNULL, check=False)
         lines = (answer.stdout + answer.stderr).splitlines()
         said = "\n".join(line for line in lines if not _NOTES.search(line)).strip("\n")
-        return Verdict(read(reports), answer.returncode, said)
+        return Verdict(read(reports).findings, answer.returncode, said)
 
 
 def simulator() -> str:

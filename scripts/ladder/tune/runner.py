@@ -151,7 +151,7 @@ class Runner:
         """What the simulated device says of accesses without order; it tells the program nothing."""
         if self.device.index is not None:
             return ""
-        found = verdict.read(Path(self._reports.name))
+        found = verdict.read(Path(self._reports.name)).findings
         return next((f"{finding.title} in kernel {finding.kernel}" for finding in found if not finding.tolerated), "")
 
     def _complaints(self) -> list[str]:
