@@ -35,7 +35,7 @@ import sys
 from pathlib import Path
 
 from ladder import command, files
-from ladder.levels import lab, names, shapes, steps
+from ladder.levels import lab, names, patches, shapes
 from ladder.results import ablations, choice, data, measure
 
 
@@ -131,7 +131,7 @@ def main() -> int:
         lab.build_ablations(list({task.ablation.path: task.ablation for task in tasks if task.ablation}.values()),
                             lab.Build(options.build.resolve()), os.cpu_count() or 1)
         if options.steps:
-            steps.build(levels, gpu.arch, lab.Build(options.build.resolve()))
+            patches.build(levels, gpu.arch, lab.Build(options.build.resolve()))
     measure.perform(measurement, tasks, options.limit)
     code = measure.summarise(measurement, tasks)
     if options.tiles and measurement.output.exists():

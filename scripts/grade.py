@@ -27,7 +27,7 @@ from pathlib import Path
 from ladder import command, files
 from ladder.grader import start
 from ladder.grader.verdicts import Answer, Verdict, grade
-from ladder.levels import names, steps
+from ladder.levels import names, patches
 from ladder.levels.lab import Build
 
 MARKS = {True: "holds", False: "FAILS", None: "-"}
@@ -64,7 +64,7 @@ def text_of(verdict: Verdict) -> str:
 
 
 def grade_file(options: argparse.Namespace, arch: int) -> int:
-    step = steps.find_step(options.level, arch) if "." in options.level else None
+    step = patches.find_step(options.level, arch) if "." in options.level else None
     level = step.level if step else names.find_level(options.level, names.all_levels())
     if not options.file.is_file():
         raise command.UsageError(f"there is no file {options.file}.")
@@ -88,7 +88,7 @@ def main() -> int:
     arch = names.parse_arch(options.arch)
     if options.start:
         what, folder = options.start[0], Path(options.start[1])
-        for path in (start.begin_step(steps.find_step(what, arch), folder) if "." in what else
+        for path in (start.begin_step(patches.find_step(what, arch), folder) if "." in what else
                      start.begin(names.find_level(what, names.all_levels()), arch, folder)):
             print(path)
         return command.EXIT_RIGHT

@@ -8,7 +8,7 @@ has one reason.
                                checker, and says whether what should be seen is there
   steps.py --check [6.2 ...]   runs all steps, or these
 
-How they are written: scripts/ladder/levels/steps.py. `grade.py --start 6.2 FOLDER` begins a step as a task.
+How they are written: scripts/ladder/levels/patches.py. `grade.py --start 6.2 FOLDER` begins a step as a task.
 """
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from ladder import command, files
-from ladder.levels import compare, names, runner, steps
+from ladder.levels import compare, names, patches, runner
 from ladder.levels.lab import Build
-from ladder.levels.steps import Step
+from ladder.levels.patches import Step
 
 EPILOG = """Exit codes: 0 shown, or all as predicted; 1 something else happened; 2 wrong command line; 4 a step does not
 apply, or the levels are not built; 77 no GPU for it."""
@@ -49,7 +49,7 @@ def list_steps(found: Sequence[Step]) -> int:
 def show(one: Step) -> None:
     print(f"Step {one.title}, {names.ARCH_NAMES[one.arch]}: {one.words}\n")
     print(runner.paragraph("Why", one.question) + "\n")
-    print(compare.text_page(steps.comparison(one), compare.wants_colour()))
+    print(compare.text_page(patches.comparison(one), compare.wants_colour()))
 
 
 def main() -> int:
@@ -60,12 +60,12 @@ def main() -> int:
     if options.check is not None:
         if options.words or options.device == "gpu":
             raise command.UsageError("--check runs on the simulated device, and takes steps such as 6.2.")
-        chosen = [steps.find_step(text, arch) for text in options.check] or steps.all_steps(arches)
+        chosen = [patches.find_step(text, arch) for text in options.check] or patches.all_steps(arches)
         return runner.check(chosen, build, options.jobs, "steps")
     if options.words[:1] in (["show"], ["run"]):
         if len(options.words) != 2:
             raise command.UsageError(f"{options.words[0]} needs one step, such as 6.2 (scripts/steps.py lists them).")
-        one = steps.find_step(options.words[1], arch)
+        one = patches.find_step(options.words[1], arch)
         if options.words[0] == "run":
             build.tools()  # if there are none, that comes first
         show(one)
@@ -76,7 +76,7 @@ def main() -> int:
     if len(options.words) > 1:
         raise command.UsageError("the list takes one level; show and run take a step, such as 6.2.")
     levels = [names.find_level(text, names.all_levels()) for text in options.words] or names.all_levels()
-    return list_steps([one for level in levels for each in arches for one in steps.series(level, each)])
+    return list_steps([one for level in levels for each in arches for one in patches.series(level, each)])
 
 
 if __name__ == "__main__":

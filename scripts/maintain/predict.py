@@ -21,7 +21,7 @@ from pathlib import Path
 
 from ladder import command, files
 from ladder.levels import names
-from ladder.model import ablations, account, predictions, steps
+from ladder.model import ablations, account, predictions, step_gains
 from ladder.results import data
 
 
@@ -52,13 +52,13 @@ def record_ablations(build: Path, only: str) -> int:
 def record_steps(build: Path, only: str) -> int:
     """Of the levels named in `only`, with the others' rows kept."""
     levels = names.choose_levels(only, names.all_names())
-    path = files.ROOT / steps.RECORD
+    path = files.ROOT / step_gains.RECORD
     rows = [row for row in (data.read_rows(path)[1] if path.exists() else []) if row["level"] not in levels]
-    for row in steps.predict(levels, build):
+    for row in step_gains.predict(levels, build):
         print(f"{row['gpu']} {row['step']} at {row['m']}: {row['tflops']} TFLOPS", flush=True)
         rows.append(row)
     rows.sort(key=lambda row: (row["gpu"], int(row["m"]), row["step"]))
-    files.replace(path, data.csv_text(steps.COLUMNS, rows))
+    files.replace(path, data.csv_text(step_gains.COLUMNS, rows))
     return 0
 
 
@@ -83,7 +83,7 @@ def main() -> int:
     parser.add_argument("--ablations", action="store_true",
                         help="of these levels: each change whose worth was measured or reported, which takes minutes")
     parser.add_argument("--steps", action="store_true",
-                        help=f"of these levels: the kernel after each step to them, into {steps.RECORD}")
+                        help=f"of these levels: the kernel after each step to them, into {step_gains.RECORD}")
     parser.add_argument("--build", type=Path, default=files.BUILD, metavar="FOLDER", help="default: build")
     options = parser.parse_args()
     output: Path | None = options.csv

@@ -112,7 +112,8 @@ class ThisRepository(unittest.TestCase):
     def test_every_wrapper_is_used(self) -> None:
         folders = (support.SCRIPTS / "autotune", support.SCRIPTS / "maintain" / "calibrate",
                    support.ROOT / "level08_deep_pipeline" / "production", support.ROOT / "common" / "mma")
-        others = "".join(path.read_text(encoding="utf-8") for folder in folders for path in folder.rglob("*.cu*"))
+        others = "".join(path.read_text(encoding="utf-8") for folder in folders
+                         for pattern in ("*.cu*", "*.patch") for path in folder.rglob(pattern))
         for wrapper, levels in instructions.introductions().items():
             self.assertTrue(levels or wrapper.is_called(others), wrapper.name)
 

@@ -5,13 +5,13 @@ import subprocess
 import sys
 import unittest
 
-from ladder.levels import lab, names, steps
+from ladder.levels import lab, names, patches
 from ladder.pages.blocks import stepwise
 from tests import support
 
 MOST_LINES = 50  # that a step adds or removes
 FEWEST, MOST = 3, 7  # steps to a level
-SERIES = {(level, arch): steps.series(level, arch) for level in names.all_levels() for arch in names.ARCHES
+SERIES = {(level, arch): patches.series(level, arch) for level in names.all_levels() for arch in names.ARCHES
           if (names.folder(level) / lab.STEPS / f"sm{arch}").exists()}
 
 
@@ -23,13 +23,13 @@ class TheSteps(unittest.TestCase):
             with self.subTest(level=level, arch=arch):
                 self.assertTrue(FEWEST <= len(found) <= MOST, len(found))
                 kernel = names.kernel_path(support.ROOT, level, arch).read_text(encoding="utf-8")
-                self.assertEqual(steps.kernel_after(found[-1]), kernel, "scripts/maintain/steps.py refit carries "
+                self.assertEqual(patches.kernel_after(found[-1]), kernel, "scripts/maintain/step_patches.py refit carries "
                                  "changes of the levels' kernels into the steps")
 
     def test_each_step_is_small(self) -> None:
         for found in SERIES.values():
             for one in found:
-                changed = steps.comparison(one)
+                changed = patches.comparison(one)
                 with self.subTest(one.title, arch=one.arch, changed=changed.summary()):
                     self.assertLessEqual(max(changed.added, changed.removed), MOST_LINES)
                     self.assertGreater(changed.added + changed.removed, 0)
@@ -38,7 +38,7 @@ class TheSteps(unittest.TestCase):
         for (level, arch), found in SERIES.items():
             with self.subTest(level=level, arch=arch):
                 before, after = (re.sub(r"//.*|\blevel\d\d\b", "", text).split()
-                                 for text in (steps.kernel_before(found[0]), steps.kernel_after(found[0])))
+                                 for text in (patches.kernel_before(found[0]), patches.kernel_after(found[0])))
                 self.assertEqual(before, after)
 
 
@@ -48,7 +48,7 @@ class Block(unittest.TestCase):
         rows = [{"step": step, "m": edge, "tflops": speed, "kind": "measured", "gpu": "NVIDIA H100 80GB HBM3"}
                 for step, edge, speed in (("2.1", "8192", "100"), ("2.1", "4096", "50"), ("2.2", "8192", "150"),
                                           ("2.2", "4096", "55"), ("2.3-a", "8192", "300"), ("2.3-b", "8192", "1"))]
-        gains = [stepwise.gains(rows, steps.find_step(f"2.{number}", 100)) for number in (1, 2, 3)]
+        gains = [stepwise.gains(rows, patches.find_step(f"2.{number}", 100)) for number in (1, 2, 3)]
         self.assertEqual(gains, ["-, -", "1.10, 1.50", "-, 2.00"])
         self.assertEqual(stepwise.heading(rows), "times as fast, at 4096 and 8192 (measured, H100)")
 
@@ -79,11 +79,11 @@ class Commands(unittest.TestCase):
 class Headers(support.Scratch):
     PATCH = "--- a/level02_x/kernel_sm90.cuh\n+++ b/level02_x/kernel_sm90.cuh\n@@ -1 +1 @@\n-a\n+b\n"
 
-    def parse(self, text: str, name: str = "1_one") -> steps.Step:
+    def parse(self, text: str, name: str = "1_one") -> patches.Step:
         path = self.root / "level02_x" / "steps" / "sm90" / f"{name}.patch"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text, encoding="utf-8")
-        return steps.parse_step(path)
+        return patches.parse_step(path)
 
     def test_a_header(self) -> None:
         one = self.parse("Why: since\n  so\nSeen: this\nHint: look\nClaims: roles persistent\n"

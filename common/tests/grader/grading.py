@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts"))
 from ladder import files
 from ladder.grader import start
 from ladder.grader.claims import CLAIMS, of_step
-from ladder.levels import names, steps
+from ladder.levels import names, patches
 from ladder.levels.lab import Build
 from tests.support import Scratch
 
@@ -59,12 +59,12 @@ class Claims(unittest.TestCase):
 class Steps(unittest.TestCase):
     def test_steps_name_the_claims_of_their_level(self) -> None:
         """And the last of a series all of them."""
-        for one in steps.all_steps():
+        for one in patches.all_steps():
             level = {claim.name for claim in CLAIMS[names.number_of(one.level), one.arch]}
             named = {claim.name for claim in of_step(one, Build(files.BUILD))} - {"counted"}
             with self.subTest(one.title, arch=one.arch):
                 self.assertLessEqual(set(one.claims), level)
-                self.assertEqual(level - named if steps.last(one) else set(), set())
+                self.assertEqual(level - named if patches.last(one) else set(), set())
 
 
 class Answers(Scratch):
@@ -101,7 +101,7 @@ class Answers(Scratch):
         self.assertIn(CLAIMS[6, 100][-1].sentence, task)
 
     def test_the_start_of_a_step_is_right_and_fails_at_its_counter_with_a_hint(self) -> None:
-        step = steps.find_step("6.3", 100)
+        step = patches.find_step("6.3", 100)
         kernel = start.begin_step(step, self.root / "mine")[0]
         code, claims = self.grade("6.3", 100, kernel)
         self.assertEqual((code, [name for name, claim in claims.items() if not claim["holds"]]), (1, ["counted"]))

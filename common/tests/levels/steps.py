@@ -18,7 +18,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts"))
 
 from ladder import files
-from ladder.levels import lab, names, steps
+from ladder.levels import lab, names, patches
 from ladder.levels.shapes import Shape, shape_text
 from ladder.levels.suites import BUSY, MANY_TILES, SHAPES
 
@@ -52,12 +52,12 @@ def main() -> int:
     parser.add_argument("--build", type=Path, default=files.BUILD)
     parser.add_argument("--all", action="store_true")
     options = parser.parse_args()
-    chosen = [one for one in steps.all_steps([options.arch]) if not steps.last(one)]
+    chosen = [one for one in patches.all_steps([options.arch]) if not patches.last(one)]
     if not options.all:  # every second of those that are more than renamed
         chosen = [one for one in chosen if one.number > 1][::2]
     failed = 0
     with lab.scratch() as folder:
-        program = steps.compile_together(chosen, lab.Build(options.build), folder)
+        program = patches.compile_together(chosen, lab.Build(options.build), folder)
         for sim, shapes in all_runs() if options.all else few_runs():
             command = [str(files.SCRIPTS / "sim.sh"), "--arith", "fast", *sim, str(program), "--config", "all",
                        "--init", "int", "--sizes", ",".join(map(shape_text, shapes))]

@@ -13,9 +13,9 @@ from typing import Callable
 
 from ladder import files
 from ladder.grader.running import CannotObserve, Timeline, configs, counters, predicted_cycles, stores
-from ladder.levels import lab, names, steps
+from ladder.levels import lab, names, patches
 from ladder.levels.lab import Build, Count, LabError
-from ladder.levels.steps import Step
+from ladder.levels.patches import Step
 
 TILES = (1024, 256, 512)  # enough tiles for each CTA of a GPU of two SMs
 WAVE = (1024, 2048, 64)  # 8 x 16 tiles of 128 x 128
@@ -157,11 +157,11 @@ def _predicted(number: int, arch: int) -> Claim:
 LOOP = Claim("no_barrier_in_the_loop", "no barrier of all threads stands in the loop over K", "the-idea",
              _loop_barriers)
 AHEAD = Claim("loads_run_ahead", "loads run while MMAs execute", "the-idea", _loads_run_ahead)
-COALESCED = Claim("coalesced_stores", "a store of a warp touches few cache lines", "the-problem", _coalesced)
+COALESCED = Claim("coalesced_stores", "a store of a warp touches few cache lines", "where-the-time-goes", _coalesced)
 PERSISTENT = Claim("persistent", "CTAs stay: there are no more of them than fit on the GPU at once", "the-idea",
                    _persistent)
 TMA_STORES = Claim("stored_by_tma", "TMA stores D", "the-idea", _stored_by_tma)
-FLOPS = Claim("useful_flops", "nothing is computed twice", "the-problem", _useful_flops)
+FLOPS = Claim("useful_flops", "nothing is computed twice", "where-the-time-goes", _useful_flops)
 CONFLICTS = Claim("no_bank_conflicts", "stores to shared memory hit different banks", "the-idea", _conflicts)
 
 
@@ -215,7 +215,7 @@ CLAIMS: dict[tuple[int, int], Sequence[Claim]] = {
 
 def of_step(step: Step, build: Build) -> list[Claim]:
     """What holds after a step: those of the level's claims that it or a step before it names, and its counters."""
-    named = {name for one in steps.series(step.level, step.arch) if one.number <= step.number for name in one.claims}
+    named = {name for one in patches.series(step.level, step.arch) if one.number <= step.number for name in one.claims}
     return [*(claim for claim in CLAIMS[names.number_of(step.level), step.arch] if claim.name in named),
             *(_counted(step, item, build) for item in step.counts if item.before != item.after)]
 

@@ -11,9 +11,9 @@ from pathlib import Path
 from ladder import files
 from ladder.command import UsageError
 from ladder.grader.claims import CLAIMS, of_step
-from ladder.levels import around, names, steps
+from ladder.levels import around, names, patches
 from ladder.levels.lab import Build
-from ladder.levels.steps import Step
+from ladder.levels.patches import Step
 
 TASKS = Path(__file__).resolve().with_name("tasks")
 TASK = "TASK.md"
@@ -31,8 +31,8 @@ def task_of(level: str, arch: int) -> str:
             f"nothing may spill; and:\n\n{claims}\n\n"
             f"```bash\nscripts/grade.py {names.number_of(level)} FOLDER/kernel_sm{arch}.cuh --arch sm{arch}\n```\n\n"
             f"The page of the level, [{level}]({{page}}), explains the idea\nwithout the code in its first parts: "
-            "\"The problem\" and \"The idea\". Instructions are functions of\n[common/ptx]({ptx}). `--keep program` "
-            "keeps the graded program, and\n`scripts/explore.py --sms 2 program` shows it.\n")
+            "\"Where the time goes\" and \"The idea\".\nInstructions are functions of [common/ptx]({ptx}). `--keep program` "
+            "keeps the graded\nprogram, and `scripts/explore.py --sms 2 program` shows it.\n")
 
 
 def task_of_step(step: Step) -> str:
@@ -73,7 +73,7 @@ def begin(level: str, arch: int, folder: Path) -> list[Path]:
 
 def begin_step(step: Step, folder: Path) -> list[Path]:
     """The same for a step."""
-    return _write(folder, step.level, task_of_step(step), {step.kernel_name: steps.kernel_before(step)})
+    return _write(folder, step.level, task_of_step(step), {step.kernel_name: patches.kernel_before(step)})
 
 
 def _write(folder: Path, level: str, text: str, sources: Mapping[str, str]) -> list[Path]:

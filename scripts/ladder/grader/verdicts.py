@@ -17,7 +17,7 @@ from ladder.grader.build import Built, compile_answer
 from ladder.grader.running import CannotObserve, Result, Run
 from ladder.levels import names
 from ladder.levels.lab import Build
-from ladder.levels.steps import Step
+from ladder.levels.patches import Step
 from ladder.levels.suites import BUSY, MANY_TILES, SHAPES
 
 SEEDS = range(1, 9)

@@ -15,7 +15,7 @@ from typing import Optional
 
 from ladder import files
 from ladder.command import EXIT_RIGHT, EXIT_WRONG, Failure, UsageError
-from ladder.levels import gpus, lab, names, programs, steps
+from ladder.levels import gpus, lab, names, patches, programs
 from ladder.levels.shapes import Shape, cube, shape_text, size_text
 from ladder.results import ablations, choice, data, table
 from ladder.results.data import Fields
@@ -158,7 +158,7 @@ class Measurement:
     def command_of(self, task: Task, file: Path) -> list[str]:
         build = lab.Build(self.settings.build)
         program = (lab.ablated(task.ablation, build) if task.ablation else
-                   steps.together(task.level, self.gpu.arch, build) if self.settings.steps else
+                   patches.together(task.level, self.gpu.arch, build) if self.settings.steps else
                    names.executable(task.level, self.gpu.arch, self.settings.build))
         command = [str(program), "--sizes", shape_text(task.shape), "--csv", str(file)]
         if task.init:

@@ -1,7 +1,7 @@
 """The steps that lead from SGEMM's kernel 9 to the speed of cuBLAS.
 
 They are patches of scripts/autotune/sgemm_kernel9.cuh, one upon the other, as the steps between two levels are
-(ladder/levels/steps.py): scripts/autotune/steps/KK_NAME.patch, with the fields Why, Seen and Hint, and
+(ladder/levels/patches.py): scripts/autotune/steps/KK_NAME.patch, with the fields Why, Seen and Hint, and
 
   Cta:  threads and bytes of shared memory of a CTA: 256 16384
 """

@@ -36,10 +36,10 @@ class Words {
   }
 }
 
-const barrierOf = (item) => "offset" in item ? {kind: "mbarrier", cta: item.cta, place: item.offset} :
-    "number" in item                         ? {kind: "named", cta: item.cta, place: item.number} :
-                                               {kind: "cluster", cta: -1, place: 0};
-const keyOf = (barrier) => `${barrier.kind} ${barrier.cta} ${barrier.place}`;
+const barrier = (kind, cta, place) => ({kind, cta, place, key: `${kind} ${cta} ${place}`});
+const barrierOf = (item) => "offset" in item ? barrier("mbarrier", item.cta, item.offset) :
+    "number" in item                         ? barrier("named", item.cta, item.number) :
+                                               barrier("cluster", -1, 0);
 const SPACES = {offset: "shared", column: "tensor", warp: "registers"};
 
 function placeOf(item) {
@@ -119,6 +119,8 @@ class Builder {
     this.runs = new Map();
     this.completions = new Map();
     this.changed = new Map();  // by operation: what it did to barriers
+    this.lineOf = new Map();   // by source, and by place: made once, as most events share theirs
+    this.placeTexts = new Map();
     for (const event of this.events) {
       if (event.kind === "run") this.append(this.runs, `${event.cta} ${event.track - FIRST_WARP}`, event);
       if (event.kind !== "barrier" || !event.actor) continue;
@@ -137,7 +139,7 @@ class Builder {
 
   /** Names a barrier and the event that completed its phase. */
   completion({barrier, actor}) {
-    return `${keyOf(barrier)} ${actor.operation ?? ""} ${actor.cta} ${actor.warp} ${actor.source} ${actor.at}`;
+    return `${barrier.key} ${actor.operation ?? ""} ${actor.cta} ${actor.warp} ${actor.source} ${actor.at}`;
   }
 
   // --- names --------------------------------------------------------------------------------------------------------
@@ -171,13 +173,21 @@ class Builder {
 
   /** The number of "kernel.cuh:12". */
   line(source) {
-    const parts = /^(.+):(\d+)$/.exec(source ?? "");
-    if (!parts) return NONE;
-    const line = [this.files.number(parts[1]), Number(parts[2])];
-    return this.lines.number(line, line.join(":"));
+    if (!this.lineOf.has(source)) {
+      const parts = /^(.+):(\d+)$/.exec(source ?? "");
+      const line = parts && [this.files.number(parts[1]), Number(parts[2])];
+      this.lineOf.set(source, parts ? this.lines.number(line, line.join(":")) : NONE);
+    }
+    return this.lineOf.get(source);
   }
 
   placeText(place) {
+    const key = `${place.cta} ${place.space} ${place.first} ${place.count}`;
+    if (!this.placeTexts.has(key)) this.placeTexts.set(key, this.textOfPlace(place));
+    return this.placeTexts.get(key);
+  }
+
+  textOfPlace(place) {
     const until = place.first + place.count - 1;
     if (place.space === "tensor") return `TMEM columns ${place.first}..${until} of CTA ${place.cta}`;
     if (place.space === "registers") return `registers of warps ${place.first}..${until} of CTA ${place.cta}`;
@@ -254,7 +264,7 @@ class Builder {
     const warps = [...new Set(this.events.map((e) => e.track))].filter((t) => t >= FIRST_WARP).sort((a, b) => a - b);
     this.buffers = buffers(this.ctas, this.known, this.operations).filter((buffer) => isUsed(buffer, this.operations));
     this.accumulators = accumulators(this.ctas, this.operations);
-    const keys = new Map(this.events.filter((e) => e.barrier).map((e) => [keyOf(e.barrier), e.barrier]));
+    const keys = new Map(this.events.filter((e) => e.barrier).map((e) => [e.barrier.key, e.barrier]));
     const sorted = [...keys].sort(([, a], [, b]) => (a.kind === "cluster") - (b.kind === "cluster") ||
                                       (a.kind < b.kind ? -1 : a.kind > b.kind ? 1 : a.cta - b.cta || a.place - b.place));
     for (const cta of this.ctas) {
@@ -327,8 +337,8 @@ class Builder {
   }
 
   addRow(event) {
-    const barrier = event.barrier && this.barriers.get(keyOf(event.barrier));
-    const track = this.trackOf.get(event.kind === "barrier" ? keyOf(event.barrier) : `${event.cta} ${event.track}`);
+    const barrier = event.barrier && this.barriers.get(event.barrier.key);
+    const track = this.trackOf.get(event.kind === "barrier" ? event.barrier.key : `${event.cta} ${event.track}`);
     if (track === undefined) return;
     const all = {line: this.line(event.source), cause: this.causeOf(event), number: event.number};
     const {begin, name} = event;
@@ -387,7 +397,7 @@ class Builder {
             {cause, a: this.barriers.get(key).index});
     };
     for (const event of this.events) {
-      const key = event.kind === "barrier" && keyOf(event.barrier);
+      const key = event.kind === "barrier" && event.barrier.key;
       if (!key || !this.barriers.has(key)) continue;
       if (!begun.has(key)) begun.set(key, [event.begin, 0]);
       if (!event.completes) continue;

@@ -6,8 +6,8 @@ import re
 from ladder import markdown
 from ladder.context import Context
 from ladder.files import RESULTS
-from ladder.levels import names, steps
-from ladder.levels.steps import Step
+from ladder.levels import names, patches
+from ladder.levels.patches import Step
 from ladder.pages.blocks.options import Options, take_level
 from ladder.results import data
 
@@ -17,7 +17,7 @@ MODELLED, MEASURED = "modelled_steps.csv", "h100_steps.csv"
 def of_level(context: Context, options: Options) -> str:
     """level=N: a table for each architecture."""
     level = take_level(context, options)
-    parts = [_table(context, found) for arch in names.ARCH_NAMES if (found := steps.series(level, arch, context.root))]
+    parts = [_table(context, found) for arch in names.ARCH_NAMES if (found := patches.series(level, arch, context.root))]
     if not parts:
         return "No steps lead to this level.\n"
     number = names.number_of(level)

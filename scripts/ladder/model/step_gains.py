@@ -7,8 +7,8 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from ladder.files import RESULTS
-from ladder.levels import lab, steps
-from ladder.levels.steps import Step
+from ladder.levels import lab, patches
+from ladder.levels.patches import Step
 from ladder.model.predictions import ARCHS, Point, ask, text_of
 from ladder.results.data import Fields
 
@@ -23,12 +23,12 @@ def predict(levels: Sequence[str], build: Path) -> Iterator[Fields]:
     """A row for the kernel after each step to these levels, at each edge. Raises Failure."""
     with lab.scratch() as folder, ThreadPoolExecutor(os.cpu_count()) as pool:
         for gpu in GPUS:
-            chosen = [one for one in steps.all_steps([ARCHS[gpu]]) if one.level in levels]
+            chosen = [one for one in patches.all_steps([ARCHS[gpu]]) if one.level in levels]
             # Its machine code tells how many CTAs fit an SM.
-            program = steps.compile_together(chosen, lab.Build(build), folder / gpu, real=True)
+            program = patches.compile_together(chosen, lab.Build(build), folder / gpu, real=True)
 
             def row(one: Step, edge: str, gpu: str = gpu, program: Path = program) -> Fields:
-                point = Point(one.level, gpu, edge, steps.config_of(one))
+                point = Point(one.level, gpu, edge, patches.config_of(one))
                 found = ask(program, point.arguments, gpu, build=build)[0][-1]
                 return {"level": one.level, "arch": str(one.arch), "step": one.title, "m": edge, "n": edge, "k": edge,
                         **{name: text_of(found[name]) for name in ("tflops", "cycles", "us", "tensor_share", "limit")},

@@ -1,14 +1,16 @@
 #!/usr/bin/env python3
 """Writes the steps between two levels: the patches of a series from the kernels as they are after each step.
 
-  steps.py unpack 6 FOLDER [--arch sm90]   the kernels of the series, as FOLDER/K_NAME.cuh; 0_before.cuh is the level's
-                                           before
-  steps.py pack 6 FOLDER [--arch sm90]     the series of the kernels in the folder. The last one is the level's own,
-                                           whatever stands there. Headers of patches stay; a new one's is to be written
-  steps.py refit [LEVEL ...] [--since COMMIT]   after a change to the levels' kernels: carries what changed since the
-                                           commit (HEAD) into the kernels between them, and packs them
+  step_patches.py unpack 6 FOLDER [--arch sm90]
+      the kernels of the series, as FOLDER/K_NAME.cuh; 0_before.cuh is the level's before
+  step_patches.py pack 6 FOLDER [--arch sm90]
+      the series of the kernels in the folder. The last one is the level's own, whatever stands there. Headers of patches
+      stay; a new one's is to be written
+  step_patches.py refit [LEVEL ...] [--since COMMIT]
+      after a change to the levels' kernels: carries what changed since the commit (HEAD) into the kernels between them,
+      and packs them
 
-What a step is: scripts/ladder/levels/steps.py.
+What a step is: scripts/ladder/levels/patches.py.
 
 Exit codes: 0 done; 2 wrong command line; 4 a step does not apply.
 """
@@ -20,7 +22,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from ladder import command, files
-from ladder.levels import names, steps
+from ladder.levels import names, patches
 from ladder.levels.lab import STEPS
 
 EMPTY_HEADER = "Why:\nSeen:\nHint:\n"
@@ -29,11 +31,11 @@ BEFORE = "0_before"
 
 def kernels_of(level: str, arch: int) -> dict[str, str]:
     """Of the series as it is, by the steps' names. Raises LabError if it does not apply."""
-    return {one.name: steps.kernel_after(one) for one in steps.series(level, arch)}
+    return {one.name: patches.kernel_after(one) for one in patches.series(level, arch)}
 
 
 def unpack(level: str, arch: int, folder: Path) -> None:
-    kernels = {BEFORE: own_kernel(steps.level_before(level), arch), **kernels_of(level, arch)}
+    kernels = {BEFORE: own_kernel(patches.level_before(level), arch), **kernels_of(level, arch)}
     for name, text in kernels.items():
         files.replace(folder / f"{name}.cuh", text)
 
@@ -46,7 +48,7 @@ def pack(level: str, arch: int, kernels: Mapping[str, str]) -> None:
     """Replaces the series by the one of these kernels."""
     folder = files.ROOT / level / STEPS / f"sm{arch}"
     headers = {path.stem: path.read_text(encoding="utf-8").partition("\n--- ")[0] for path in folder.glob("*.patch")}
-    before = own_kernel(steps.level_before(level), arch)
+    before = own_kernel(patches.level_before(level), arch)
     for path in folder.glob("*.patch"):
         path.unlink()
     for number, (name, text) in enumerate(kernels.items(), 1):
@@ -71,8 +73,8 @@ def refit(level: str, arch: int, commit: str) -> None:
         return subprocess.run(["git", "show", f"{commit}:{name}/kernel_sm{arch}.cuh"], cwd=files.ROOT, text=True,
                               capture_output=True, check=True).stdout
 
-    ends = steps.level_before(level), level
-    kernels = dict(zip((one.name for one in steps.series(level, arch)), steps.kernels(level, arch, old(ends[0]))[1:]))
+    ends = patches.level_before(level), level
+    kernels = dict(zip((one.name for one in patches.series(level, arch)), patches.kernels(level, arch, old(ends[0]))[1:]))
     for end in ends:
         kernels = {name: carried(text, old(end), own_kernel(end, arch), names.short(end), names.short(level))
                    for name, text in kernels.items()}
