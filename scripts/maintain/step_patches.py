@@ -4,8 +4,8 @@
   step_patches.py unpack 6 FOLDER [--arch sm90]
       the kernels of the series, as FOLDER/K_NAME.cuh; 0_before.cuh is the level's before
   step_patches.py pack 6 FOLDER [--arch sm90]
-      the series of the kernels in the folder. The last one is the level's own, whatever stands there. Headers of patches
-      stay; a new one's is to be written
+      the series of the kernels in the folder. The last one is the level's own, whatever stands there. Headers of
+      patches stay; a new one's is to be written
   step_patches.py refit [LEVEL ...] [--since COMMIT]
       after a change to the levels' kernels: carries what changed since the commit (HEAD) into the kernels between them,
       and packs them
@@ -74,7 +74,8 @@ def refit(level: str, arch: int, commit: str) -> None:
                               capture_output=True, check=True).stdout
 
     ends = patches.level_before(level), level
-    kernels = dict(zip((one.name for one in patches.series(level, arch)), patches.kernels(level, arch, old(ends[0]))[1:]))
+    names_of_steps = (one.name for one in patches.series(level, arch))
+    kernels = dict(zip(names_of_steps, patches.kernels(level, arch, old(ends[0]))[1:]))
     for end in ends:
         kernels = {name: carried(text, old(end), own_kernel(end, arch), names.short(end), names.short(level))
                    for name, text in kernels.items()}

@@ -23,8 +23,8 @@ class TheSteps(unittest.TestCase):
             with self.subTest(level=level, arch=arch):
                 self.assertTrue(FEWEST <= len(found) <= MOST, len(found))
                 kernel = names.kernel_path(support.ROOT, level, arch).read_text(encoding="utf-8")
-                self.assertEqual(patches.kernel_after(found[-1]), kernel, "scripts/maintain/step_patches.py refit carries "
-                                 "changes of the levels' kernels into the steps")
+                self.assertEqual(patches.kernel_after(found[-1]), kernel, "scripts/maintain/step_patches.py refit "
+                                 "carries changes of the levels' kernels into the steps")
 
     def test_each_step_is_small(self) -> None:
         for found in SERIES.values():
