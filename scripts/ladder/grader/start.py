@@ -31,8 +31,8 @@ def task_of(level: str, arch: int) -> str:
             f"nothing may spill; and:\n\n{claims}\n\n"
             f"```bash\nscripts/grade.py {names.number_of(level)} FOLDER/kernel_sm{arch}.cuh --arch sm{arch}\n```\n\n"
             f"The page of the level, [{level}]({{page}}), explains the idea\nwithout the code in its first parts: "
-            "\"Where the time goes\" and \"The idea\".\nInstructions are functions of [common/ptx]({ptx}). `--keep program` "
-            "keeps the graded\nprogram, and `scripts/explore.py --sms 2 program` shows it.\n")
+            "\"Where the time goes\" and \"The idea\".\nInstructions are functions of [common/ptx]({ptx}). `--keep "
+            "program` keeps the graded\nprogram, and `scripts/explore.py --sms 2 program` shows it.\n")
 
 
 def task_of_step(step: Step) -> str:

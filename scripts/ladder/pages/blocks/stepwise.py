@@ -17,7 +17,8 @@ MODELLED, MEASURED = "modelled_steps.csv", "h100_steps.csv"
 def of_level(context: Context, options: Options) -> str:
     """level=N: a table for each architecture."""
     level = take_level(context, options)
-    parts = [_table(context, found) for arch in names.ARCH_NAMES if (found := patches.series(level, arch, context.root))]
+    parts = [_table(context, found) for arch in names.ARCH_NAMES
+             if (found := patches.series(level, arch, context.root))]
     if not parts:
         return "No steps lead to this level.\n"
     number = names.number_of(level)
