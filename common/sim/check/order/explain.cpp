@@ -578,8 +578,8 @@ void RaceDetector::check_phase_known(const By& by, CtaKnowledge& target, uint32_
                    " without knowing that the phase before it is complete";
     finding.where = "the mbarrier at " + names_.shared(offset) + " of " + names_.cta(target);
     finding.missing = {.what = waits ? MissingLink::What::WaitForPhase : MissingLink::What::WaitBeforeArrival,
-                       .to = finding.first.at,
-                       .names = {std::to_string(barrier.completed - barrier.first - 2)}};
+                       .to = finding.first.at};
+    if (waits) finding.missing.names = {std::to_string(barrier.completed - barrier.first - 2)};
     return finding;
   });
 }
