@@ -29,7 +29,7 @@ def from_trace(path: Path) -> Drawing:
         reduced = traces.reduce(json.loads(path.read_text(encoding="utf-8")))
     except (traces.TraceError, ValueError) as error:
         raise command.UsageError(f"{path} is no trace: {error}.") from None
-    return timelines.timeline(reduced, f"{path.name}: timeline")
+    return timelines.timeline({"": reduced}, f"{path.name}: timeline")
 
 
 def from_recording(level: str, arch: int) -> Drawing:

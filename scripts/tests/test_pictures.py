@@ -139,6 +139,14 @@ class Truth(unittest.TestCase):
         self.assertIn(f"alone it would load {described.stage_bytes:,}", text)
         self.assertIn(f"Together {described.stage_bytes // 2:,} bytes", text)  # each half is multicast to one other
 
+    def test_timelines_and_the_explorer_have_the_same_colours(self) -> None:
+        sheet = (support.SCRIPTS / "ladder" / "explorer" / "web" / "style.css").read_text(encoding="utf-8")
+        same = {"load": timelines.TILES["loads"][0], "mma": timelines.TILES["mma"][0], "run": timelines.STATES["run"],
+                "tmem": timelines.STATES["epilogue"], "store": timelines.STATES["store"],
+                "wait": timelines.STATES["barrier"]}
+        for variable, fill in same.items():
+            self.assertEqual(set(re.findall(rf"--{variable}: (#\w+);", sheet)), set(svg.FILLS[fill]), variable)
+
     def test_epilogues_are_named_in_one_block(self) -> None:
         """The words D0 lie within a bar of that state, not across two."""
         end = 1000
@@ -187,7 +195,7 @@ class Primitives(unittest.TestCase):
         self.assertLessEqual(max(word.right for word in self.drawing.words), 100)
 
     def test_both_schemes_have_all_colours(self) -> None:
-        text = svg.style()
+        text = svg.style({*svg.INKS, *svg.FILLS, *svg.STROKES})
         light, dark = text.split("@media")
         for name in (*svg.INKS, *svg.FILLS, *svg.STROKES):
             self.assertIn(f".{name}{{", light)

@@ -2,6 +2,7 @@
 form, and a picture brings its own background, so that it can be read on any page."""
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 from html import escape
 from typing import Optional
@@ -17,6 +18,7 @@ FILLS = {
     "blue": ("#a9d0fb", "#1f4f86"), "orange": ("#ffcf9e", "#84480c"), "green": ("#aee5b5", "#1f6132"),
     "purple": ("#d9c2f7", "#563a86"), "red": ("#ffb9b3", "#86302c"), "yellow": ("#f6df86", "#6a5200"),
     "teal": ("#9fe0de", "#175b5c"), "pink": ("#fbc1dc", "#7b2f57"),
+    "pale-teal": ("#d5f2f1", "#0f3c3d"), "pale-green": ("#d9f4dc", "#123d1f"),
 }
 STRIPES = ('<defs><pattern id="stripes" width="12" height="12" patternUnits="userSpaceOnUse" '
            'patternTransform="rotate(45)"><rect class="blue" width="12" height="12"/>'
@@ -24,14 +26,14 @@ STRIPES = ('<defs><pattern id="stripes" width="12" height="12" patternUnits="use
 STROKES = {"line": ("#8c959f", "#6e7681"), "strong": ("#1f2328", "#e6edf3"), "alarm": ("#bc4c00", "#f0883e")}
 
 
-def style(dark: Optional[bool] = None) -> str:
-    """The classes as CSS. `dark` None: as the reader's system wishes."""
+def style(used: set[str], dark: Optional[bool] = None) -> str:
+    """The used classes as CSS. `dark` None: as the reader's system wishes."""
     def rules(index: int, indent: str) -> str:
-        lines = [f".{name}{{fill:{colours[index]}}}" for name, colours in {**INKS, **FILLS}.items()]
-        lines += [f".{name}{{stroke:{colours[index]};fill:none}}" for name, colours in STROKES.items()]
-        lines += [".both{fill:url(#stripes)}"]
-        lines += [f".on-{name}{{stroke:{colours[index]}}}" for name, colours in STROKES.items()]
-        return "".join(f"{indent}{line}\n" for line in lines)
+        found = {name: f"fill:{colours[index]}" for name, colours in {**INKS, **FILLS}.items()}
+        found |= {name: f"stroke:{colours[index]};fill:none" for name, colours in STROKES.items()}
+        found |= {"both": "fill:url(#stripes)"}
+        found |= {f"on-{name}": f"stroke:{colours[index]}" for name, colours in STROKES.items()}
+        return "".join(f"{indent}.{name}{{{rule}}}\n" for name, rule in found.items() if name in used)
 
     if dark is not None:
         return rules(int(dark), "")
@@ -139,15 +141,16 @@ class Drawing:
         if note:
             self.text(x, 44, note, "soft", SMALL)
 
-    def _uses_stripes(self) -> bool:
-        return any(part.startswith('<rect class="both') for part in self.parts)
-
     def svg(self, dark: Optional[bool] = None) -> str:
+        used = {"page"} | {name for part in self.parts for names in re.findall('class="([^"]+)"', part)
+                           for name in names.split()}
+        stripes = STRIPES if "both" in used else ""
+        used |= {"blue", "orange"} if stripes else set()
         size = f'width="{_n(self.width)}" height="{_n(self.height)}" viewBox="0 0 {_n(self.width)} {_n(self.height)}"'
         return (f'<svg xmlns="http://www.w3.org/2000/svg" {size} role="img" font-size="{FONT_SIZE}" '
                 'font-family="system-ui,-apple-system,\'Segoe UI\',Helvetica,Arial,sans-serif">\n'
                 f"<title>{escape(self.title)}</title>\n<desc>{escape(self.description)}</desc>\n"
-                f"<style>\n{style(dark)}</style>\n{STRIPES if self._uses_stripes() else ''}"
+                f"<style>\n{style(used, dark)}</style>\n{stripes}"
                 f'<rect class="page" width="{_n(self.width)}" height="{_n(self.height)}" rx="6"/>\n'
                 + "\n".join(self.parts) + "\n</svg>\n")
 

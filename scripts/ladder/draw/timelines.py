@@ -11,9 +11,12 @@ from ladder.files import RESULTS, read_json
 from ladder.levels import names
 
 Draw = Callable[[], Optional[Drawing]]
-TILES = ("blue", "orange", "green", "pink")  # their colours, in turn
-STATES = {"run": "grey", "epilogue": "purple", "mbarrier": "none", "barrier": "yellow", "mma": "none",
-          "store": "teal"}
+# Colours of units and of what warps do: the explorer's page has the same (web/style.css). A unit's alternate by tile.
+TILES = {"loads": ("teal", "pale-teal"), "mma": ("green", "pale-green")}
+STATES = {"run": "blue", "epilogue": "orange", "mbarrier": "none", "barrier": "yellow", "mma": "none",
+          "store": "purple"}
+MEANINGS = {"blue": "issues, computes", "orange": "epilogue", "yellow": "waits: CTA or cluster",
+            "purple": "waits: store", "none": "waits: mbarrier, MMA"}
 LEFT, WIDE, ROW, PAD = 190, 680, 22, 5
 
 
@@ -28,56 +31,68 @@ def gallery(context: Context) -> dict[str, Draw]:
 
 def measured_timeline(path: Path) -> Drawing:
     data = read_json(path)
-    return timeline(data, f"Level {names.number_of(data['level']):02}, {names.ARCH_NAMES[data['arch']]}: timeline, "
-                          "on a GPU")
+    of = f"Level {names.number_of(data['level']):02}, {names.ARCH_NAMES[data['arch']]}"
+    return timeline({"": data}, f"{of}: timeline, on a GPU")
 
 
 def recorded_timeline(context: Context, level: str, arch: int) -> Optional[Drawing]:
-    data = context.timeline(level, arch)
-    if data is None:
-        return None
-    return timeline(data, f"Level {names.number_of(level):02}, {names.ARCH_NAMES[arch]}: timeline")
+    """Of the level, under that of the level before, on one axis."""
+    chosen = [each for each, its in names.all_kernels(context.root) if its == arch and each <= level][-2:]
+    found = {f"Level {names.number_of(each):02}": data for each in chosen if (data := context.timeline(each, arch))}
+    title = f"Level {names.number_of(level):02}, {names.ARCH_NAMES[arch]}: timeline"
+    return timeline(found, title) if found and context.timeline(level, arch) else None
 
 
-def timeline(data: dict[str, Any], title: str) -> Drawing:
-    """What traces.reduce made of a trace."""
-    tracks = [track for cta in data["ctas"] for track in cta["tracks"]]
+def timeline(panels: dict[str, dict[str, Any]], title: str) -> Drawing:
+    """What traces.reduce made of traces, by what stands above each; of one alone, all CTAs are shown."""
+    shown = {name: data["ctas"][:1] if len(panels) > 1 else data["ctas"] for name, data in panels.items()}
+    tracks = [track for ctas in shown.values() for cta in ctas for track in cta["tracks"]]
     end = max((bar[1] for track in tracks for bar in track["bars"]), default=1)
-    busy = _busy(tracks, end)
-    several = len(data["ctas"]) > 1
-    height = 62 + len(tracks) * ROW + len(data["ctas"]) * (26 if several else 6) + 60
-    height += 18 if data["tiles"] > len(TILES) else 0  # a longer legend
-    drawing = Drawing(title, _in_words(data, busy), LEFT + WIDE + 20, height)
-    shape = f"M x N x K = {' x '.join(map(str, data['shape']))}, " if "shape" in data else ""
-    measured = data.get("kind") == "measured"
-    what = f"Measured by timers in the kernel: {shape}{data['gpu']}" if measured else (
-        f"Modelled, not timed: {shape}simulated device")
-    drawing.heading(f"{what}, in cycles. The tensor core works {busy:.0%} of the time.")
+    last = list(panels.values())[-1]
+    headings = sum(len(ctas) for ctas in shown.values() if len(ctas) > 1) + (len(panels) if len(panels) > 1 else 0)
+    height = 62 + len(tracks) * ROW + headings * 20 + 6 * len(shown) * 2 + 78
+    drawing = Drawing(title, _in_words(panels), LEFT + WIDE + 20, height)
+    measured = last.get("kind") == "measured"
+    shape = f"M x N x K = {' x '.join(map(str, last['shape']))}, " if "shape" in last else ""
+    drawing.heading(f"Measured by timers in the kernel: {shape}{last['gpu']}, in cycles. {_says(last)}" if measured else
+                    "Modelled, not timed: the simulated device, in cycles." if len(panels) > 1 else
+                    f"Modelled, not timed: {shape}simulated device, in cycles. {_says(last)}")
     y = 62.0
-    for cta in data["ctas"]:
-        if several:
-            drawing.text(16, y + 14, f"CTA {cta['cta']}", bold=True)
+    for name, ctas in shown.items():
+        if len(panels) > 1:
+            data = panels[name]
+            drawing.text(16, y + 14, name, bold=True)
+            shape = " x ".join(map(str, data["shape"]))
+            drawing.text(LEFT, y + 14, f"M x N x K = {shape}. {_says(data)}", "soft", SMALL)
             y += 20
-        for track, tiles in zip(cta["tracks"], _tiles_of(cta["tracks"], data["tiles"])):
-            _track(drawing, track, tiles, y, end)
-            y += ROW
-        y += 6
+        for cta in ctas:
+            if len(ctas) > 1:
+                drawing.text(16, y + 14, f"CTA {cta['cta']}", bold=True)
+                y += 20
+            for track, tiles in zip(cta["tracks"], _tiles_of(cta["tracks"], panels[name]["tiles"])):
+                _track(drawing, track, tiles, y, end)
+                y += ROW
+            y += 6
     _axis(drawing, y, end)
     _legend(drawing, tracks, y + 40)
     return drawing
 
 
-def _busy(tracks: list[dict[str, Any]], end: int) -> float:
-    """Of the first CTA's tensor core."""
+def _says(data: dict[str, Any]) -> str:
+    """Of the first CTA's tensor core, until its last event."""
+    tracks = data["ctas"][0]["tracks"]
+    end = max((bar[1] for cta in data["ctas"] for track in cta["tracks"] for bar in track["bars"]), default=1)
     mma = next((t for t in tracks if t["kind"] == "mma"), None)
-    return sum(b[1] - b[0] for b in mma["bars"]) / end if mma else 0.0
+    busy = sum(b[1] - b[0] for b in mma["bars"]) / end if mma else 0.0
+    return f"{data['tiles']} tile{'s' if data['tiles'] != 1 else ''}; the tensor core works {busy:.0%} of the time."
 
 
-def _in_words(data: dict[str, Any], busy: float) -> str:
-    names = [t["name"] + (f" ({t['role']})" if t.get("role") else "") for t in data["ctas"][0]["tracks"]]
-    where = f"measured on an {data['gpu']}" if data.get("kind") == "measured" else "modelled on the simulated device"
-    return (f"Timeline, {where}: {', '.join(names)}, for {data['tiles']} "
-            f"tile{'s' if data['tiles'] != 1 else ''}. The tensor core works {busy:.0%} of the time.")
+def _in_words(panels: dict[str, dict[str, Any]]) -> str:
+    last = list(panels.values())[-1]
+    names = [t["name"] + (f" ({t['role']})" if t.get("role") else "") for t in last["ctas"][0]["tracks"]]
+    where = f"measured on an {last['gpu']}" if last.get("kind") == "measured" else "modelled on the simulated device"
+    said = " ".join(f"{name + ': ' if name else ''}{_says(data)}" for name, data in panels.items())
+    return f"Timeline, {where}: {', '.join(names)}. {said}"
 
 
 def _x(time: float, end: int) -> float:
@@ -102,7 +117,8 @@ def _track(drawing: Drawing, track: dict[str, Any], tiles: list[int], y: float, 
         if track["kind"] == "warps":
             fill, high = STATES[state], ROW - 2 * PAD if state in ("mbarrier", "mma") else ROW - 6
         else:
-            fill, high = TILES[state % len(TILES)] if state != "" else "purple", ROW - 6
+            colours = TILES.get(track["kind"], TILES["loads"])
+            fill, high = colours[state % len(colours)] if state != "" else STATES["store"], ROW - 6
         if wide < 0.25:
             continue
         drawing.rect(x, y + (ROW - high) / 2 - 0.5, wide, high, fill, border="line" if wide > 2.5 else "", radius=0,
@@ -125,14 +141,10 @@ def _axis(drawing: Drawing, y: float, end: int) -> None:
 
 
 def _legend(drawing: Drawing, tracks: list[dict[str, Any]], y: float) -> None:
-    tiles = sorted({b[2] for t in tracks if t["kind"] in ("loads", "mma") for b in t["bars"] if b[2] != ""})
-    turns = len(tiles) > len(TILES)  # of the colours
-    entries = {TILES[n]: f"tiles {n}, {n + len(TILES)}, ..." if turns and n + len(TILES) in tiles else f"tile {n}"
-               for n in tiles[:len(TILES)]}
-    seen = {b[2] for t in tracks if t["kind"] == "warps" for b in t["bars"]}
-    entries |= {"grey": "issues, computes"} if "run" in seen else {}
-    entries |= {"purple": "epilogue, store"} if "epilogue" in seen else {}
-    entries |= {"yellow": "waits: CTA or cluster"} if "barrier" in seen else {}
-    entries |= {"teal": "waits: store"} if "store" in seen else {}
-    entries |= {"none": "waits: mbarrier, MMA"} if seen & {"mbarrier", "mma"} else {}
-    drawing.legend(16, y, entries)
+    of_units = {(t["kind"], b[2]) for t in tracks if t["kind"] in TILES for b in t["bars"] if b[2] != ""}
+    several = any(tile > 0 for _, tile in of_units)
+    entries = {TILES[kind][parity]: unit + (", odd tiles" if parity else ", even tiles" if several else "")
+               for kind, unit in (("loads", "TMA loads"), ("mma", "tensor core"))
+               for parity in (0, 1) if any(its == kind and tile % 2 == parity for its, tile in of_units)}
+    seen = {STATES[b[2]] for t in tracks if t["kind"] == "warps" for b in t["bars"]}
+    drawing.legend(16, y, entries | {fill: meaning for fill, meaning in MEANINGS.items() if fill in seen})

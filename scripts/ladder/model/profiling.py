@@ -67,7 +67,7 @@ ADDED = (".sum", ".max")  # over the launches of one product; of others the mean
 TIMED = "level06_sm90"
 PATCH = files.SCRIPTS / "maintain" / "timers" / f"{TIMED}.patch"
 TIMED_LEVEL, TIMED_ARCH = 6, 90
-TIMED_TILES, TIMED_TILE, TIMED_K = 3, 128, 512  # per CTA; rows and columns; as in the simulated timelines
+TIMED_TILES, TIMED_TILE, TIMED_K = 3, 128, 2048  # per CTA; rows and columns; as in the simulated timelines
 TIMED_SMS, SIMULATED_SMS = 132, 2  # of an H100 or H200, and of the simulated device
 
 

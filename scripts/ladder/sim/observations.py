@@ -28,7 +28,8 @@ COUNTERS_SMS = 8
 
 # Per architecture: the CTAs of the picture, a cluster of them or what fits, and how many tiles each takes.
 TIMELINE_SMS = {100: 2, 90: 2}
-TIMELINE_K_BLOCKS = 8
+TIMELINE_K_BLOCKS = 8  # in a page of the explorer, which shows each operation
+TIMELINE_K = 2048      # in a picture: enough that the loop dominates, as it does in a GEMM that is worth it
 TIMELINE_TILES = 3
 
 
@@ -104,18 +105,18 @@ def shape_arguments(shape: Shape) -> list[str]:
 # --- timelines --------------------------------------------------------------------------------------------------------
 
 
-def timeline_shape(description: Description) -> Shape:
+def timeline_shape(description: Description, k: Optional[int] = None) -> Shape:
     """One tile, or a few for each CTA of a cluster where CTAs take several."""
     sms = TIMELINE_SMS[description.arch]
     ctas = min(description.cluster, sms) if description.tile_owner == "CTA" else 1
     clusters = max(1, sms // description.cluster)
     tiles = TIMELINE_TILES * clusters if description.tile_order else 1
-    return (description.tile_m * ctas * tiles, description.tile_n, description.tile_k * TIMELINE_K_BLOCKS)
+    return (description.tile_m * ctas * tiles, description.tile_n, k or description.tile_k * TIMELINE_K_BLOCKS)
 
 
 def observe_timeline(levels: Levels, description: Description, timed: bool = True) -> str:
     """In the timing model's cycles; otherwise in those that the simulated kernel reads from its clock."""
-    shape = timeline_shape(description)
+    shape = timeline_shape(description, TIMELINE_K)
     trace = levels.simulate(description.level, description.arch,
                             [*shape_arguments(shape), "--config", description.config],
                             ["--sms", str(TIMELINE_SMS[description.arch]), *(["--timing"] if timed else [])], "--trace")
