@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Compares the CPU time that the tests of each label took, when they last ran, with the label's budget in labels.csv.
 
-CPU time, because it says nearly the same on a busy machine, where processors share their caches and units: up to half as
-much again. metered.sh notes it for every test; CTest says which there are.
+CPU time, because it says nearly the same on a busy machine, where processors share caches and units: up to half as much
+again. metered.sh notes it for every test; CTest says which there are.
 Exit codes: 0 within all budgets; 1 a label has outgrown its budget.
 """
 from __future__ import annotations
