@@ -11,7 +11,8 @@ usage: scripts/sim.sh [options] PROGRAM [ARGUMENT...]
 Runs PROGRAM, built by nvcc with its PTX embedded, on a GPU that is simulated on the CPU; or replays a recording of it,
 without the program.
 
-  --gpu b200|h200     the GPU to simulate (default: h200 for a program with code for Hopper only, otherwise b200)
+  --gpu NAME          the GPU to simulate, a file of common/sim/machine/gpus: b200, h100, h200 (default: h200 for a
+                      program with code for Hopper only, otherwise b200)
   --sms N             a smaller GPU, so that persistent kernels run several iterations on small problems
   --seed N            another schedule of warps and asynchronous operations; the same N gives the same run
   --latest            the schedule that delays every asynchronous effect as long as the ISA allows
@@ -48,7 +49,7 @@ without the program.
                       recorded ones; --ptx FILE replaces the first PTX text
   --json              with --replay: print the outcome as JSON (common/sim/web/README.md)
   --timing            do not compute: predict the time of each launch on the GPU, its clock, and what limits it
-  --constants FILE    with --timing: the GPU's constants, in place of common/sim/timing/constants
+  --constants FILE    with --timing: the GPU's constants, in place of those in common/sim/machine/gpus
   --predictions FILE  with --timing: add the predictions to FILE, a line of JSON each, in place of printing them
   --power WHAT,...    with --timing: cap for a GPU under continuous load (default), burst for a short load, none for the
                       highest clock, or a clock in GHz; with several, a prediction for each
@@ -242,10 +243,10 @@ start() {  # start PROGRAM [ARGUMENT...]: with the options, in each schedule tha
 }
 
 # What the libraries would only find at the first call of the runtime.
-case ${LADDER_SIM_GPU-} in
-  '' | b200 | h200) ;;
-  *) fail "--gpu: there is no description of a GPU '$LADDER_SIM_GPU'; known are b200, h200." ;;
-esac
+gpus=$(cd "$here/../common/sim/machine/gpus" && printf '%s, ' *.csv)
+gpus=${gpus//.csv/}
+[[ -z ${LADDER_SIM_GPU-} || ", $gpus" == *", $LADDER_SIM_GPU, "* ]] ||
+  fail "--gpu: there is no description of a GPU '$LADDER_SIM_GPU'; known are ${gpus%, }."
 case ${LADDER_SIM_ARITH-} in
   '' | exact | fast) ;;
   *) fail "--arith: '$LADDER_SIM_ARITH' is neither exact nor fast." ;;

@@ -27,6 +27,7 @@ from typing import Optional, TextIO
 from ladder import command, files, shards
 from ladder.exact.form import LANES
 from ladder.fuzzing import judges, trial, values
+from ladder.levels import simulated
 
 
 def parse() -> argparse.Namespace:
@@ -47,7 +48,7 @@ def parse() -> argparse.Namespace:
     model = kinds.add_parser("values", description="Values that instructions give, compared with an exact model's.")
     model.add_argument("--trials", type=int, default=10000, metavar="N",
                        help="of 32 rows of operands each (default: %(default)s)")
-    model.add_argument("--gpu", choices=("b200", "h200"), default="b200", help="default: %(default)s")
+    model.add_argument("--gpu", choices=sorted(simulated.KNOWN), default="b200", help="default: %(default)s")
     model.add_argument("--hardware", action="store_true", help="on the GPU of this machine: does the model hold there?")
     for each in (ptx, run):
         each.add_argument("--kernels", type=Path, metavar="FOLDER",

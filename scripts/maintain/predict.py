@@ -20,7 +20,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from ladder import command, files
-from ladder.levels import names
+from ladder.levels import names, simulated
 from ladder.model import ablations, account, predictions, step_gains
 from ladder.results import data
 
@@ -67,7 +67,7 @@ def main() -> int:
     parser.add_argument("--levels", default="1-8", metavar="LIST", help="default: %(default)s")
     parser.add_argument("--sizes", default=predictions.SIZES, metavar="LIST",
                         help="M = N = K each, or MxNxK (default: %(default)s)")
-    parser.add_argument("--gpu", choices=sorted(predictions.ARCHS), default="h200", help="default: %(default)s")
+    parser.add_argument("--gpu", choices=sorted(simulated.KNOWN), default="h200", help="default: %(default)s")
     parser.add_argument("--config", default="", metavar="NAME", help="of the levels, where they have several")
     parser.add_argument("--csv", type=Path, metavar="FILE", help="write the rows there, too")
     parser.add_argument("--record", action="store_true",

@@ -9,7 +9,7 @@ from unittest import mock
 from ladder.command import Failure
 from ladder.context import Context
 from ladder.files import RESULTS
-from ladder.levels import names
+from ladder.levels import names, simulated
 from ladder.model import account, derivation, modelled, predicted, predictions
 from ladder.results import data
 from ladder.tune import space, tuning
@@ -19,8 +19,8 @@ CALIBRATION = support.ROOT / "docs" / "results" / "h200_calibration.csv"
 
 
 def constants(gpu: str) -> list[dict[str, str]]:
-    with open(support.ROOT / derivation.CONSTANTS / f"{gpu}.csv", newline="", encoding="utf-8") as file:
-        return list(csv.DictReader(file))
+    with open(simulated.path_of(gpu), newline="", encoding="utf-8") as file:
+        return list(filter(simulated.is_constant, csv.DictReader(file)))
 
 
 class Constants(unittest.TestCase):
@@ -50,7 +50,7 @@ class Constants(unittest.TestCase):
             derivation.derived(constants("h200"), [])
 
     def test_at_most_three_are_fitted(self) -> None:
-        for gpu in predictions.ARCHS:
+        for gpu in simulated.KNOWN:
             fitted = [row["name"] for row in constants(gpu) if row["kind"] == "fitted"]
             self.assertLessEqual(len(fitted), 3, fitted)
         self.assertEqual(sum(row["kind"] == "fitted" for row in constants("h200")), 2)

@@ -1,63 +1,79 @@
 #include "machine/gpu.h"
 
 #include <algorithm>
-#include <array>
+#include <charconv>
+#include <sstream>
+#include <stdexcept>
 
 #include "common/base/align.h"
+#include "machine/gpu_files.h"
 
 namespace sim {
 namespace {
 
 constexpr int KiB = 1024;
-constexpr uint64_t MiB = 1024 * KiB;
 
-Gpu b200() {
-  Gpu gpu;
-  gpu.key = "b200";
-  gpu.name = "Simulated B200";
-  gpu.major = 10;
-  gpu.minor = 0;
-  gpu.sm_count = 148;
-  gpu.clock_khz = 1'965'000;
-  gpu.memory_clock_khz = 3'996'000;  // two transfers a cycle on 8,192 bits: 8.2 TB/s
-  gpu.memory_bus_bits = 8192;
-  gpu.global_bytes = 182'642 * MiB;
-  gpu.l2_bytes = 126 * MiB;
-  gpu.smem_per_sm = 228 * KiB;
-  gpu.smem_per_block = 227 * KiB;
-  gpu.tmem_columns = 512;
-  gpu.has_tcgen05 = true;
-  return gpu;
+template <class Number>
+void read(const std::string& text, Number& value) {
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+  if (error != std::errc() || end != text.data() + text.size())
+    throw std::runtime_error("'" + text + "' in a GPU's file is not a whole number");
+}
+void read(const std::string& text, std::string& value) { value = text; }
+/// "18/6/0 2/0/0": SMs, GPC and half of L2 of each group.
+void read(const std::string& text, std::vector<SmGroup>& groups) {
+  std::istringstream words(text);
+  for (SmGroup group; words >> group.sms;) {
+    char slash = 0;
+    if (!(words >> slash >> group.gpc >> slash >> group.l2_half))
+      throw std::runtime_error("'" + text + "' in a GPU's file is not a list of SMs/GPC/half");
+    groups.push_back(group);
+  }
 }
 
-Gpu h200() {
-  Gpu gpu;
-  gpu.key = "h200";
-  gpu.name = "Simulated H200";
-  gpu.major = 9;
-  gpu.minor = 0;
-  gpu.sm_count = 132;
-  // As found on one, by scripts/maintain/calibrate.py's `topology`: four SMs or more of a GPC are in no larger cluster
-  // than of two.
-  gpu.sm_groups = {{18, 6, 0}, {18, 7, 1}, {2, 0, 0},  {2, 0, 0},  {2, 0, 0}, {2, 0, 0},
-                   {16, 1, 1}, {16, 2, 1}, {16, 3, 1}, {16, 4, 0}, {8, 0, 0}, {16, 5, 0}};
-  gpu.clock_khz = 1'980'000;
-  gpu.memory_clock_khz = 3'201'000;  // two transfers a cycle on 6,016 bits: 4.8 TB/s
-  gpu.memory_bus_bits = 6016;
-  gpu.global_bytes = 150'109'880'320;  // what cudaMemGetInfo reports on the real one
-  gpu.l2_bytes = 60 * MiB;
-  gpu.smem_per_sm = 228 * KiB;
-  gpu.smem_per_block = 227 * KiB;
-  gpu.has_wgmma = true;
-  return gpu;
+std::vector<Gpu> read_descriptions() {
+  std::vector<Gpu> all;
+  for (const auto& [key, text] : gpu_files()) all.push_back(describe(key, read_gpu_file(text)));
+  return all;
 }
 
-const std::array<Gpu, 2>& descriptions() {
-  static const std::array<Gpu, 2> all = {b200(), h200()};
+const std::vector<Gpu>& descriptions() {
+  static const std::vector<Gpu> all = read_descriptions();
   return all;
 }
 
 }  // namespace
+
+Gpu describe(std::string_view key, const std::vector<GpuFact>& facts) {
+  Gpu gpu;
+  gpu.key = key;
+  auto unread = std::count_if(facts.begin(), facts.end(), [](const GpuFact& each) {
+    return each.name.starts_with(kDescribes) && each.name != kIsDefault;
+  });
+  const auto find = [&](std::string_view name, auto& value) {
+    const auto fact = std::find_if(facts.begin(), facts.end(), [&](const GpuFact& each) {
+      return each.name.starts_with(kDescribes) && each.name.substr(kDescribes.size()) == name;
+    });
+    if (fact == facts.end())
+      throw std::runtime_error("the file of the GPU '" + gpu.key + "' has no " + std::string(kDescribes) +
+                               std::string(name));
+    read(fact->value, value);
+    --unread;
+  };
+  find("name", gpu.name), find("major", gpu.major), find("minor", gpu.minor);
+  find("sm_count", gpu.sm_count), find("sm_groups", gpu.sm_groups);
+  find("clock_khz", gpu.clock_khz), find("memory_clock_khz", gpu.memory_clock_khz);
+  find("memory_bus_bits", gpu.memory_bus_bits);
+  find("global_bytes", gpu.global_bytes), find("l2_bytes", gpu.l2_bytes);
+  if (unread != 0)
+    throw std::runtime_error("the file of the GPU '" + gpu.key + "' describes what no GPU has, or twice");
+  gpu.smem_per_sm = 228 * KiB;
+  gpu.smem_per_block = 227 * KiB;
+  gpu.has_wgmma = gpu.major == 9;
+  gpu.has_tcgen05 = gpu.major == 10;
+  if (gpu.has_tcgen05) gpu.tmem_columns = 512;
+  return gpu;
+}
 
 std::optional<Gpu> find_gpu(std::string_view key) {
   for (const Gpu& gpu : descriptions()) {

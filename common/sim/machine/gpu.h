@@ -10,7 +10,7 @@
 namespace sim {
 
 /// Costs in SM clock cycles, which order the events of an ordinary run: the constants order_... of the GPU's one table
-/// (timing/constants/). The timing model predicts times by that table's other constants.
+/// (machine/gpus/). The timing model predicts times by that table's other constants.
 struct Costs {
   int global_store = 0;          ///< issue of a warp's store, beside the one cycle of every instruction
   int global_load = 0;           ///< latency of a load from L2
@@ -35,7 +35,7 @@ struct SmGroup {
 };
 
 struct Gpu {
-  std::string key;           ///< what `--gpu` selects: "b200", "h200"
+  std::string key;           ///< what `--gpu` selects: the name of its file in machine/gpus
   std::string name;          ///< device name as programs see it; starts with "Simulated"
   int major = 0, minor = 0;  ///< compute capability
   int sm_count = 0;

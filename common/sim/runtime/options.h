@@ -1,7 +1,7 @@
 // The user's options of scripts/sim.sh. The script passes its options on as environment variables, so that they reach
 // the program through any wrapper (a debugger, a test driver, another script):
 //
-//   LADDER_SIM_GPU=b200|h200       LADDER_SIM_SMS=N        LADDER_SIM_PTX=FILE       LADDER_SIM_ABORT=1
+//   LADDER_SIM_GPU=h200            LADDER_SIM_SMS=N        LADDER_SIM_PTX=FILE       LADDER_SIM_ABORT=1
 //   LADDER_SIM_SEED=N              LADDER_SIM_LATEST=1     LADDER_SIM_ARITH=exact|fast
 //   LADDER_SIM_CHECK=1|strict      LADDER_SIM_TOLERATE=NAME,...
 //   LADDER_SIM_PATIENCE=MILLIONS   LADDER_SIM_THREADS=N     LADDER_SIM_COUNTERS=FILE LADDER_SIM_TRACE=FILE

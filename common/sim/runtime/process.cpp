@@ -13,6 +13,7 @@
 #include <stdexcept>
 
 #include "common/base/file.h"
+#include "machine/gpu_files.h"
 #include "report/text.h"
 #include "runtime/fatbin.h"
 
@@ -82,10 +83,10 @@ Device& Process::device() {
   if (device_) return *device_;
   std::string key = settings_.device.gpu;
   if (key.empty()) {
-    // Code for Hopper only selects a Hopper GPU; all other code selects Blackwell.
+    // Code for no GPU of its own selects the newest.
     const int newest = replacement_ ? parse_target(ptx_target(replacement_->text)).arch : registry.newest_arch();
     if (newest == 0) registry.say_what_is_unreadable();
-    key = newest / 10 == 9 ? "h200" : "b200";
+    key = default_gpu(newest / 10);
   }
   const Gpu gpu = *find_gpu(key);
   if (settings_.device.sms > gpu.sm_count) {

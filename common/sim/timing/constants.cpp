@@ -7,64 +7,39 @@
 #include <sstream>
 #include <stdexcept>
 
-#include "timing/constants_data.h"
-
 namespace sim::timing {
 namespace {
 
-/// The fields of a line; those in quotes may contain commas.
-std::vector<std::string> fields(std::string_view line) {
-  std::vector<std::string> all(1);
-  bool quoted = false;
-  for (const char c : line) {
-    if (c == '"')
-      quoted = !quoted;
-    else if (c == ',' && !quoted)
-      all.emplace_back();
-    else
-      all.back() += c;
-  }
-  return all;
+std::runtime_error problem_of(const std::string& name, const char* what) {
+  return std::runtime_error("the timing model's constant '" + name + "' " + what);
+}
+
+double number(const GpuFact& fact) {
+  const char* const end = fact.value.data() + fact.value.size();
+  double value = 0;
+  if (fact.value.empty() || std::from_chars(fact.value.data(), end, value).ptr != end)
+    throw problem_of(fact.name, "is not a number");
+  return value;
 }
 
 }  // namespace
 
-std::vector<ModelConstant> read_constants(std::string_view csv) {
-  std::vector<ModelConstant> list;
-  size_t number = 0;
-  for (size_t at = 0; at < csv.size(); ++number) {
-    const size_t end = std::min(csv.find('\n', at), csv.size());
-    const std::string_view line = csv.substr(at, end - at);
-    at = end + 1;
-    if (number == 0 || line.empty()) continue;
-    const std::vector<std::string> parts = fields(line);
-    double value = 0;
-    const bool right =
-        parts.size() == 5 && std::from_chars(parts[1].data(), parts[1].data() + parts[1].size(), value).ptr ==
-                                 parts[1].data() + parts[1].size();
-    if (!right)
-      throw std::runtime_error("line " + std::to_string(number + 1) +
-                               " of the timing model's constants is not name,value,unit,kind,source");
-    list.push_back({parts[0], parts[2], parts[3], parts[4], value});
-  }
-  return list;
-}
-
-Constants constants(const std::vector<ModelConstant>& list) {
+Constants constants(const std::vector<GpuFact>& facts) {
   Constants all;
   std::set<std::string> known;
-  for (const ModelConstant& each : list) {
+  for (const GpuFact& each : facts) {
+    if (each.name.starts_with(kDescribes)) continue;
     bool found = false;
 #define SIM_TIMING_FIELD(field) \
-  if (each.name == #field) all.field = each.value, found = true;
+  if (each.name == #field) all.field = number(each), found = true;
     SIM_TIMING_CONSTANTS(SIM_TIMING_FIELD)
     SIM_ORDER_CONSTANTS(SIM_TIMING_FIELD)
 #undef SIM_TIMING_FIELD
-    if (!found) throw std::runtime_error("the timing model has no constant '" + each.name + "'");
-    if (!known.insert(each.name).second) throw std::runtime_error("the constant '" + each.name + "' is there twice");
+    if (!found) throw problem_of(each.name, "is not known");
+    if (!known.insert(each.name).second) throw problem_of(each.name, "is there twice");
   }
 #define SIM_TIMING_FIELD(field) \
-  if (!known.contains(#field)) throw std::runtime_error("the constant '" #field "' is missing");
+  if (!known.contains(#field)) throw problem_of(#field, "is missing");
   SIM_TIMING_CONSTANTS(SIM_TIMING_FIELD)
   SIM_ORDER_CONSTANTS(SIM_TIMING_FIELD)
 #undef SIM_TIMING_FIELD
@@ -72,7 +47,10 @@ Constants constants(const std::vector<ModelConstant>& list) {
 }
 
 Constants built_in_constants(std::string_view gpu) {
-  return constants(read_constants(gpu == "h200" ? H200_CONSTANTS : B200_CONSTANTS));
+  for (const auto& [key, text] : gpu_files()) {
+    if (key == gpu) return constants(read_gpu_file(text));
+  }
+  throw std::runtime_error("there is no file of a GPU '" + std::string(gpu) + "'");
 }
 
 Constants constants_of(std::string_view gpu) {
@@ -81,7 +59,7 @@ Constants constants_of(std::string_view gpu) {
     std::stringstream text;
     text << stream.rdbuf();
     if (!stream) throw std::runtime_error(std::string("the constants in ") + file + " cannot be read");
-    return constants(read_constants(text.str()));
+    return constants(read_gpu_file(text.str()));
   }
   return built_in_constants(gpu);
 }

@@ -1,4 +1,4 @@
-// The timing model's constants of a GPU: numbers with unit, kind and source, from common/sim/timing/constants.
+// The timing model's constants of a GPU: numbers with unit, kind and source, from its file in common/sim/machine/gpus.
 #pragma once
 
 #include <string>
@@ -6,15 +6,9 @@
 #include <vector>
 
 #include "machine/gpu.h"
+#include "machine/gpu_files.h"
 
 namespace sim::timing {
-
-struct ModelConstant {
-  std::string name, unit;
-  std::string kind;  ///< measured, reported, fitted, assumed
-  std::string source;
-  double value;
-};
 
 /// The constants by name, as fields, in the units of the files.
 struct Constants {
@@ -43,10 +37,8 @@ struct Constants {
 #undef SIM_TIMING_FIELD
 };
 
-/// Parses a file of constants. Throws std::runtime_error if a line cannot be parsed.
-std::vector<ModelConstant> read_constants(std::string_view csv);
-/// Throws std::runtime_error unless the list has every field exactly once, and nothing else.
-Constants constants(const std::vector<ModelConstant>& list);
+/// Throws std::runtime_error unless the facts have every field exactly once, and nothing else beside the description.
+Constants constants(const std::vector<GpuFact>& facts);
 /// The constants of the GPU with this key ("h200"), as of the library's build, or those of the file that
 /// LADDER_SIM_CONSTANTS names.
 Constants constants_of(std::string_view gpu);

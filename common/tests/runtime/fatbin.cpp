@@ -246,7 +246,7 @@ TEST(Choice, ExplainsWithTheRemedy) {
   image.kind = Image::Kind::Ptx;
   EXPECT_EQ(explain_no_choice({image, image}, B200, "a.out"),
             "a.out holds PTX for sm_90a, which the Simulated B200 does not run. Compile it with nvcc -gencode "
-            "arch=compute_100a,code=[sm_100a,compute_100a], or run it with scripts/sim.sh --gpu h200.");
+            "arch=compute_100a,code=[sm_100a,compute_100a], or run it with scripts/sim.sh --gpu h100 or --gpu h200.");
 }
 
 TEST(PtxText, TargetAndKernels) {

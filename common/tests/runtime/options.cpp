@@ -82,7 +82,7 @@ TEST(Options, AllOfThem) {
 
 TEST(Options, EachMistakeIsASentence) {
   EXPECT_EQ(read({{"LADDER_SIM_GPU", "gb300"}}).problem,
-            "--gpu: there is no description of a GPU 'gb300'; known are b200, h200.");
+            "--gpu: there is no description of a GPU 'gb300'; known are b200, h100, h200.");
   EXPECT_EQ(read({{"LADDER_SIM_GPU", "h200"}, {"LADDER_SIM_SMS", "133"}}).problem,
             "--sms: '133' is not a number of SMs from 1 to 132.");
   for (const char* bad : {"0", "-1", "149", "4x", "", "999999999999999999999"}) {

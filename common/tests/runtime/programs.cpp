@@ -197,7 +197,7 @@ TEST(Script, ItsOwnMistakesAreExitCode2) {
   const std::pair<std::string, const char*> cases[] = {
       {"", "no PROGRAM"},
       {"--gpu", "--gpu needs a value"},
-      {"--gpu gb300" + program, "no description of a GPU 'gb300'; known are b200, h200"},
+      {"--gpu gb300" + program, "no description of a GPU 'gb300'; known are b200, h100, h200"},
       {"--sms none" + program, "'none' is not a number"},
       {"--sms 0" + program, "at least 1"},
       {"--sms 149" + program, "from 1 to 148"},

@@ -3,12 +3,12 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <set>
 #include <stdexcept>
 
 #include "machine/gpu.h"
 #include "timing/constants.h"
-#include "timing/constants_data.h"
 #include "timing/memory_model.h"
 #include "timing/ordinary_loads.h"
 #include "timing/prediction.h"
@@ -19,28 +19,50 @@ namespace {
 
 using What = DemandStep::What;
 
-TEST(Constants, EveryGpuHasAllOfThemWithUnitKindAndSource) {
-  for (const std::string_view text : {H200_CONSTANTS, B200_CONSTANTS}) {
-    const std::vector<ModelConstant> list = read_constants(text);
-    EXPECT_NO_THROW(constants(list));
-    for (const ModelConstant& each : list) {
+std::vector<GpuFact> facts_of(std::string_view gpu) {
+  for (const auto& [key, text] : gpu_files()) {
+    if (key == gpu) return read_gpu_file(text);
+  }
+  return {};
+}
+
+TEST(GpuFiles, EachDescribesAGpuWithAllConstantsAndSaysWhereTheyAreFrom) {
+  std::map<int, int> defaults;
+  for (const auto& [key, text] : gpu_files()) {
+    const std::vector<GpuFact> facts = read_gpu_file(text);
+    EXPECT_NO_THROW(constants(facts));
+    defaults[describe(key, facts).major] += is_default(facts);
+    for (const GpuFact& each : facts) {
       EXPECT_FALSE(each.source.empty()) << each.name;
       EXPECT_TRUE(each.kind == "measured" || each.kind == "reported" || each.kind == "fitted" || each.kind == "assumed")
           << each.name << ": " << each.kind;
     }
   }
+  for (const auto& [major, count] : defaults) EXPECT_EQ(count, 1) << "of compute capability " << major;
 }
 
-TEST(Constants, WhatIsMissingUnknownOrThereTwiceIsAnError) {
-  std::vector<ModelConstant> list = read_constants(H200_CONSTANTS);
-  list.push_back(list.front());
-  EXPECT_THROW(constants(list), std::runtime_error);
-  list.pop_back();
-  list.back().name = "speed";
-  EXPECT_THROW(constants(list), std::runtime_error);
-  list.pop_back();
-  EXPECT_THROW(constants(list), std::runtime_error);
-  EXPECT_THROW(read_constants("name,value,unit,kind,source\nspread,many,cycles,assumed,nobody\n"), std::runtime_error);
+TEST(GpuFiles, WhatIsMissingUnknownOrThereTwiceIsAnError) {
+  for (const char* name : {"gpu_sm_count", "spread"}) {
+    const auto read = [&](const std::vector<GpuFact>& facts) {
+      describe("h200", facts);
+      constants(facts);
+    };
+    std::vector<GpuFact> facts = facts_of("h200");
+    EXPECT_NO_THROW(read(facts));
+    const auto at = std::find_if(facts.begin(), facts.end(), [&](const GpuFact& each) { return each.name == name; });
+    const GpuFact whole = *at;
+    facts.push_back(whole);
+    EXPECT_THROW(read(facts), std::runtime_error) << name;
+    facts.pop_back();
+    at->value = "many";
+    EXPECT_THROW(read(facts), std::runtime_error) << name;
+    *at = whole;
+    at->name += "s";
+    EXPECT_THROW(read(facts), std::runtime_error) << name;
+    facts.erase(at);
+    EXPECT_THROW(read(facts), std::runtime_error) << name;
+  }
+  EXPECT_THROW(read_gpu_file("name,value,unit,kind,source\nspread,100,cycles,assumed\n"), std::runtime_error);
 }
 
 TEST(Constants, AnOrdinaryRunIsOrderedByTheSameTable) {

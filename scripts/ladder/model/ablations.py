@@ -14,8 +14,8 @@ from typing import Callable
 
 from ladder.command import Failure
 from ladder.files import RESULTS
-from ladder.levels import lab, names
-from ladder.model.predictions import ARCHS, Point, ask, text_of
+from ladder.levels import lab, names, simulated
+from ladder.model.predictions import Point, ask, text_of
 from ladder.results import ablations
 from ladder.results.data import Fields
 
@@ -23,7 +23,6 @@ MEASURED = RESULTS / "h200_ablations.csv"
 RECORD = RESULTS / "modelled_ablations.csv"
 COLUMNS = ("level", "arch", "optimisation", "option", "m", "n", "k", "tflops", "cycles", "sm_mhz", "dram_gb",
            "level_tflops", "ratio_level", "kind", "gpu")
-GPUS = {90: "h200", 100: "b200"}
 BASE = ablations.BASELINE
 
 # Changes that are neither a definition nor a constant: what of the kernel's text becomes what.
@@ -43,7 +42,7 @@ class Change:
 
     @property
     def arch(self) -> int:
-        return ARCHS[self.gpu]
+        return simulated.KNOWN[self.gpu].arch
 
     @property
     def arguments(self) -> list[str]:
@@ -77,7 +76,7 @@ def changes(rows: Iterable[Fields]) -> list[tuple[Change, str]]:
     """With the edges at which each was measured, in the table's order; then the ablations at theirs."""
     found = [(Change(row["level"], "h200", row["optimisation"], row["option"]), row["m"]) for row in rows
              if not row["option"].startswith(lab.ABLATIONS)]
-    return found + [(Change(one.level, GPUS[one.arch], one.words, one.option), str(edge))
+    return found + [(Change(one.level, simulated.DEFAULT[one.arch], one.words, one.option), str(edge))
                     for one in lab.all_labs(kinds=(lab.ABLATIONS,)) for edge in ablations.EDGES]
 
 

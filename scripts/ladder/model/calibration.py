@@ -16,7 +16,7 @@ from pathlib import Path
 
 from ladder import files
 from ladder.command import EXIT_RIGHT, EXIT_WRONG, UsageError
-from ladder.levels import programs
+from ladder.levels import programs, simulated
 from ladder.model.derivation import needed
 from ladder.results import data, measure
 from ladder.results.data import Fields
@@ -62,7 +62,7 @@ class Calibration:
     def command(self, *arguments: str) -> list[str]:
         if not self.simulated_sms:
             return [str(self.program), *arguments]
-        sim = [str(files.SCRIPTS / "sim.sh"), "--gpu", "h200" if self.arch == 90 else "b200", "--sms",
+        sim = [str(files.SCRIPTS / "sim.sh"), "--gpu", simulated.DEFAULT[self.arch], "--sms",
                str(self.simulated_sms)]
         return [*sim, str(self.program), "--quick", *arguments]
 

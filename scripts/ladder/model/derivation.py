@@ -8,13 +8,12 @@ from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from math import log
-from pathlib import Path
 from statistics import median
 from typing import Callable, Optional
 
+from ladder.levels.simulated import is_constant
 from ladder.results.data import Fields
 
-CONSTANTS = Path("common/sim/timing/constants")
 COLUMNS = ("name", "value", "unit", "kind", "source")
 CLOCK_STEP = 0.05  # of the exponents that are tried
 # What the energy of FLOPs and bytes is fitted to. What is shared by all SMs merges to an unknown degree; a multicast to
@@ -322,7 +321,7 @@ def derived(constants: Iterable[Fields], rows: Iterable[Fields],
     KeyError for a measurement that is missing."""
     known = [dict(row) for row in constants]
     measured = Rows(rows)
-    values = {row["name"]: float(row["value"]) for row in known}
+    values = {row["name"]: float(row["value"]) for row in known if is_constant(row)}
     for row in known:
         rule = RULES.get(row["name"])
         if rule is not None and (experiments is None or rule.experiment in experiments):

@@ -12,6 +12,7 @@ from typing import Any
 from ladder import files
 from ladder.command import EXIT_RIGHT, EXIT_WRONG, Failure
 from ladder.files import BUILD
+from ladder.levels import simulated
 from ladder.levels.shapes import Shape, shape_text, size_text
 from ladder.model.predictions import ask, text_of
 from ladder.results import data
@@ -21,7 +22,6 @@ from ladder.tune.sweep import Progress
 from ladder.tune.tuning import Request, build_programs, few, find_candidates, sizes_of, summary_of
 from ladder.tune.variants import CompileError, Compiler
 
-GPUS = {90: "h200", 100: "b200"}
 SIZES = {90: "4096,8192", 100: "4096,8192,12288"}  # on Hopper those of the sweep, to be compared with it
 COLUMNS = ("name", "size", "tflops", "cycles", "sm_mhz", "power_w", "tensor_share", "dram_gb", "limit", "error",
            "status", "kind", "gpu")
@@ -45,7 +45,7 @@ def working_file(request: Request) -> Path:
 def predict(kernel: space.Kernel, program: Path, library: str, sizes: Sequence[Shape]) -> list[dict[str, Any]]:
     """One prediction per size. Raises Failure with what went wrong."""
     arguments = ["--type", kernel.element, "--arch", str(kernel.arch), "--sizes", ",".join(map(shape_text, sizes))]
-    found, _ = ask(program, arguments, GPUS[kernel.arch], typed=library + "\n")
+    found, _ = ask(program, arguments, simulated.DEFAULT[kernel.arch], typed=library + "\n")
     if len(found) != len(sizes):
         raise Failure(f"{len(found)} predictions of {len(sizes)}")
     return found
@@ -59,7 +59,7 @@ def rows_of(kernel: space.Kernel, candidate: space.Candidate, compiler: Compiler
             sizes: Sequence[Shape]) -> list[Fields]:
     """A row per size, or one with the reason why there is none."""
     fields = {**kernel.fields(candidate.point), "name": candidate.name}
-    gpu = GPUS[kernel.arch]
+    gpu = simulated.DEFAULT[kernel.arch]
     try:
         predictions = predict(kernel, program, compiler.compile(candidate.point).library, sizes)
     except (CompileError, Failure, subprocess.TimeoutExpired) as problem:

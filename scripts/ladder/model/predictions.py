@@ -14,15 +14,11 @@ from typing import Any, Callable
 from ladder import files
 from ladder.command import Failure, UsageError
 from ladder.files import RESULTS, SCRIPTS
-from ladder.levels import names
+from ladder.levels import names, simulated
 from ladder.model import account
-from ladder.model.derivation import CONSTANTS
 from ladder.results import data
 from ladder.results.data import Fields
 
-ARCHS = {"h200": 90, "h100": 90, "b200": 100}
-# A GPU that differs from one that the simulated device knows only in its constants.
-LIKE = {"h100": "h200"}
 SIZES = "4096,6144,8192,10240,12288"
 RECORDED = {"h200": SIZES, "b200": SIZES, "h100": "4096,8192"}
 RECORD = RESULTS / "modelled.csv"
@@ -49,6 +45,10 @@ class Point:
     gpu: str
     size: str  # "4096", or "4096x14336x4096"
     config: str = ""
+
+    @property
+    def arch(self) -> int:
+        return simulated.KNOWN[self.gpu].arch
 
     @property
     def arguments(self) -> list[str]:
@@ -78,8 +78,8 @@ def ask(program: Path, arguments: Sequence[str], gpu: str, powers: Sequence[str]
     with tempfile.TemporaryDirectory() as folder:
         output = Path(folder) / "predictions"
         done = subprocess.run(
-            [str(SCRIPTS / "sim.sh"), "--timing", "--threads", "1", "--gpu", LIKE.get(gpu, gpu),
-             "--constants", str(files.ROOT / CONSTANTS / f"{gpu}.csv"),
+            [str(SCRIPTS / "sim.sh"), "--timing", "--threads", "1", "--gpu", gpu,
+             "--constants", str(simulated.path_of(gpu)),
              *(["--power", ",".join(powers)] if powers else []),
              "--predictions", str(output), str(program), *arguments],
             input=typed, env={"LADDER_SIM_DIR": str(build / "sim"), **os.environ}, capture_output=True, text=True,
@@ -101,7 +101,7 @@ def run(point: Point, program: Path, build: Path) -> Row:
     except (Failure, subprocess.TimeoutExpired) as problem:
         raise Failure(f"{point}: {problem}") from None
     found = all_found[-len(MODES):]  # the last call's, where a program makes several
-    fields: Fields = {"level": point.level, "arch": str(ARCHS[point.gpu]), **dict(zip("mnk", point.arguments[1:6:2])),
+    fields: Fields = {"level": point.level, "arch": str(point.arch), **dict(zip("mnk", point.arguments[1:6:2])),
                       "config": said.split()[-1]}
     for (mode, power), each in zip(MODES.items(), found):
         assert each["power"] == power
@@ -114,7 +114,7 @@ def run(point: Point, program: Path, build: Path) -> Row:
 
 def predict(points: Sequence[Point], build: Path, say: Callable[[str], None]) -> tuple[list[Row], list[str]]:
     """What there is per point, in their order, and what went wrong. Raises UsageError if a program is not built."""
-    programs = {point: names.executable(point.level, ARCHS[point.gpu], build) for point in points}
+    programs = {point: names.executable(point.level, point.arch, build) for point in points}
     for program in programs.values():
         if not program.exists():
             raise UsageError(f"{program} is not built: run scripts/build.sh.")
@@ -152,7 +152,7 @@ def run_all(point: Point, program: Path, build: Path) -> list[Fields]:
     configs = [line.split()[-1] for line in said.splitlines()]
     if len(configs) != len(found):
         raise Failure(f"{point}: {len(found)} predictions of {len(configs)} configurations")
-    fixed = {"level": point.level, "arch": str(ARCHS[point.gpu]), **dict(zip("mnk", point.arguments[1:6:2])),
+    fixed = {"level": point.level, "arch": str(point.arch), **dict(zip("mnk", point.arguments[1:6:2])),
              "kind": "modelled", "gpu": point.gpu}
     flops = 2.0 * int(fixed["m"]) * int(fixed["n"]) * int(fixed["k"])
     return [{**fixed, "config": config, "tflops": text_of(1e-6 * flops / float(each["us"]))}
@@ -164,7 +164,7 @@ def predict_tiles(root: Path, build: Path, say: Callable[[str], None]) -> list[F
     rows: list[Fields] = []
     timed = data.read_rows(root / TIMED_TILES)[1]
     for level, shape in dict.fromkeys((row["level"], "x".join(row[axis] for axis in "mnk")) for row in timed):
-        rows += run_all(Point(level, "h200", shape), names.executable(level, ARCHS["h200"], build), build)
+        rows += run_all(Point(level, "h200", shape), names.executable(level, 90, build), build)
         say(f"modelled: {level} at {shape}, in {sum(row['level'] == level for row in rows)} rows")
     return rows
 

@@ -7,9 +7,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from ladder.files import RESULTS
-from ladder.levels import lab, patches
+from ladder.levels import lab, patches, simulated
 from ladder.levels.patches import Step
-from ladder.model.predictions import ARCHS, Point, ask, text_of
+from ladder.model.predictions import Point, ask, text_of
 from ladder.results.data import Fields
 
 RECORD = RESULTS / "modelled_steps.csv"
@@ -23,7 +23,7 @@ def predict(levels: Sequence[str], build: Path) -> Iterator[Fields]:
     """A row for the kernel after each step to these levels, at each edge. Raises Failure."""
     with lab.scratch() as folder, ThreadPoolExecutor(os.cpu_count()) as pool:
         for gpu in GPUS:
-            chosen = [one for one in patches.all_steps([ARCHS[gpu]]) if one.level in levels]
+            chosen = [one for one in patches.all_steps([simulated.KNOWN[gpu].arch]) if one.level in levels]
             # Its machine code tells how many CTAs fit an SM.
             program = patches.compile_together(chosen, lab.Build(build), folder / gpu, real=True)
 

@@ -198,10 +198,6 @@ def observe(levels: Levels) -> tuple[dict[Path, str], list[str]]:
     return contents | choices(levels), [failure for _, failure in attempts if failure]
 
 
-# Measured there, and asked here: a choice depends on the number of SMs, of which an H100 SXM has as many as an H200.
-STAND_IN = {"h100": "h200"}
-
-
 def choices(levels: Levels) -> dict[Path, str]:
     """The files that say what a level chooses among its configurations, as it does now. Raises Failure."""
     contents = {}
@@ -209,7 +205,7 @@ def choices(levels: Levels) -> dict[Path, str]:
     for path in data.measured(levels.root / files.RESULTS, choice.WHAT):
         columns, rows = data.read_rows(path)
         gpu = path.stem.split("_")[0]
-        simulator = [str(levels.root / "scripts" / "sim.sh"), "--gpu", STAND_IN.get(gpu, gpu)]
+        simulator = [str(levels.root / "scripts" / "sim.sh"), "--gpu", gpu]
 
         def ask(level: str, arch: int, asked: Sequence[Shape], simulator: list[str] = simulator) -> dict[Shape, str]:
             return choice.ask([*simulator, str(levels.program(level, arch))], asked, environment)

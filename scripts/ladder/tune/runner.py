@@ -17,7 +17,7 @@ from typing import Optional
 
 from ladder import files
 from ladder.command import EXIT_SKIPPED, EXIT_USAGE, Failure
-from ladder.levels import programs, verdict
+from ladder.levels import programs, simulated, verdict
 from ladder.levels.shapes import Shape, shape_text
 from ladder.tune import space
 from ladder.tune.variants import Stopped
@@ -78,7 +78,7 @@ class Runner:
                    "--budget", f"{self.settings.budget_s:g}", "--rounds", str(self.settings.rounds),
                    "--init", self.settings.init]
         if self.device.index is None:
-            gpu = "h200" if self.kernel.arch == 90 else "b200"
+            gpu = simulated.DEFAULT[self.kernel.arch]
             self._reports = tempfile.NamedTemporaryFile()  # noqa: SIM115 (like the errors)
             command = [str(files.SCRIPTS / "sim.sh"), "--gpu", gpu, "--sms", SMS, "--check", "--reports",
                        self._reports.name, *command]
