@@ -7,6 +7,8 @@ has one reason.
   steps.py run 6.2             builds the kernel as it is after the step, runs it in all schedules and under the order
                                checker, and says whether what should be seen is there
   steps.py --check [6.2 ...]   runs all steps, or these
+  steps.py sgemm               lists those from SGEMM's kernel 9 to the speed of cuBLAS; show sgemm.3 prints one.
+                               scripts/autotune/autotune.py --kernel sgemm_ladder runs them
 
 How they are written: scripts/ladder/levels/patches.py. `grade.py --start 6.2 FOLDER` begins a step as a task.
 """
@@ -21,9 +23,12 @@ from ladder import command, files
 from ladder.levels import compare, names, patches, runner
 from ladder.levels.lab import Build
 from ladder.levels.patches import Step
+from ladder.tune import sgemm
 
 EPILOG = """Exit codes: 0 shown, or all as predicted; 1 something else happened; 2 wrong command line; 4 a step does not
 apply, or the levels are not built; 77 no GPU for it."""
+
+SGEMM = "sgemm"
 
 
 def parse() -> argparse.Namespace:
@@ -39,17 +44,18 @@ def parse() -> argparse.Namespace:
     return parser.parse_args()
 
 
-def list_steps(found: Sequence[Step]) -> int:
+def list_steps(found: Sequence[Step | sgemm.Step]) -> int:
     width = max((len(one.words) for one in found), default=0)
+    longest = max((len(one.title) for one in found), default=0)
     for one in found:
-        print(f"{one.title}  sm{one.arch:<4} {one.words:<{width}}  {one.question}")
+        print(f"{one.title:<{longest}}  sm{one.arch:<4} {one.words:<{width}}  {one.question}")
     return command.EXIT_RIGHT
 
 
-def show(one: Step) -> None:
+def show(one: Step | sgemm.Step) -> None:
     print(f"Step {one.title}, {names.ARCH_NAMES[one.arch]}: {one.words}\n")
     print(runner.paragraph("Why", one.question) + "\n")
-    print(compare.text_page(patches.comparison(one), compare.wants_colour()))
+    print(compare.text_page(one.comparison, compare.wants_colour()))
 
 
 def main() -> int:
@@ -65,6 +71,13 @@ def main() -> int:
     if options.words[:1] in (["show"], ["run"]):
         if len(options.words) != 2:
             raise command.UsageError(f"{options.words[0]} needs one step, such as 6.2 (scripts/steps.py lists them).")
+        if options.words[1].startswith(SGEMM):
+            if options.words[0] == "run":
+                raise command.UsageError("scripts/autotune/autotune.py --kernel sgemm_ladder runs SGEMM's steps.")
+            shown = sgemm.find_step(options.words[1])
+            show(shown)
+            print(runner.paragraph("Seen", shown.expect))
+            return command.EXIT_RIGHT
         one = patches.find_step(options.words[1], arch)
         if options.words[0] == "run":
             build.tools()  # if there are none, that comes first
@@ -75,6 +88,8 @@ def main() -> int:
         return command.EXIT_RIGHT
     if len(options.words) > 1:
         raise command.UsageError("the list takes one level; show and run take a step, such as 6.2.")
+    if options.words == [SGEMM]:
+        return list_steps(sgemm.series())
     levels = [names.find_level(text, names.all_levels()) for text in options.words] or names.all_levels()
     return list_steps([one for level in levels for each in arches for one in patches.series(level, each)])
 

@@ -7,6 +7,7 @@ import unittest
 
 from ladder.levels import lab, names, patches
 from ladder.pages.blocks import stepwise
+from ladder.tune import sgemm
 from tests import support
 
 MOST_LINES = 50  # that a step adds or removes
@@ -29,7 +30,7 @@ class TheSteps(unittest.TestCase):
     def test_each_step_is_small(self) -> None:
         for found in SERIES.values():
             for one in found:
-                changed = patches.comparison(one)
+                changed = one.comparison
                 with self.subTest(one.title, arch=one.arch, changed=changed.summary()):
                     self.assertLessEqual(max(changed.added, changed.removed), MOST_LINES)
                     self.assertGreater(changed.added + changed.removed, 0)
@@ -65,11 +66,20 @@ class Commands(unittest.TestCase):
         for words in ("Step 4.4, Blackwell: whole rows", "Why  ", "Seen  ", "\n+  const uint32_t lane_idx"):
             self.assertIn(words, shown)
 
+    def test_sgemm(self) -> None:
+        self.assertEqual([line.split()[0] for line in self.steps("sgemm").stdout.splitlines()],
+                         [one.title for one in sgemm.series()])
+        self.assertIn("\n+", self.steps("show", "sgemm.2").stdout)
+        longer = [one.name for one in sgemm.series() if max(one.comparison.added, one.comparison.removed) > MOST_LINES]
+        for name in longer:
+            self.assertIn(f"`{name}`", str(sgemm.__doc__), "a longer step needs a reason")
+
     def test_wrong_command_lines(self) -> None:
         for arguments, sentence in ((["show"], "show needs one step"), (["4", "5"], "takes one level"),
                                     (["show", "4.9"], "has no step '4.9' on Blackwell; it has: 4.1, 4.2"),
                                     (["run", "9.1"], "there is no level 9"),
-                                    (["show", "4.1", "--check"], "takes steps such as 6.2")):
+                                    (["show", "4.1", "--check"], "takes steps such as 6.2"),
+                                    (["show", "sgemm.99"], "has sgemm.1 to"), (["run", "sgemm.2"], "sgemm_ladder")):
             with self.subTest(arguments):
                 answer = self.steps(*arguments)
                 self.assertEqual(answer.returncode, 2, answer.stderr)

@@ -52,6 +52,13 @@ class Step(Lab):
     def kernel_name(self) -> str:
         return f"kernel_sm{self.arch}.cuh"
 
+    @property
+    def comparison(self) -> compare.Comparison:
+        """What it changes; white space does not count."""
+        named = f"{self.level}/{self.kernel_name}"
+        return compare.Comparison(f"{named} before step {self.title}", f"{named} after it",
+                                  compare.compare_texts(kernel_before(self), kernel_after(self)))
+
     def write(self, folder: Path) -> None:
         own = names.folder(self.level, folder)
         write_kernel(self, own / self.kernel_name)
@@ -155,13 +162,6 @@ def kernel_before(one: Step) -> str:
 
 def kernel_after(one: Step) -> str:
     return kernels(one.level, one.arch)[one.number]
-
-
-def comparison(one: Step) -> compare.Comparison:
-    """What a step changes; white space does not count."""
-    named = f"{one.level}/{one.kernel_name}"
-    return compare.Comparison(f"{named} before step {one.title}", f"{named} after it",
-                              compare.compare_texts(kernel_before(one), kernel_after(one)))
 
 
 def write_kernel(one: Step, path: Path, namespace: Optional[str] = None) -> None:
