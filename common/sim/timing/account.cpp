@@ -39,6 +39,16 @@ double Shares::share(Part part) const {
   return all == 0 ? 0 : static_cast<double>((*this)[part]) / static_cast<double>(all);
 }
 
+std::vector<std::pair<Part, Tick>> Shares::rests_since(const Shares& before) const {
+  std::vector<std::pair<Part, Tick>> found;
+  for (size_t i = 0; i < kParts; ++i) {
+    const Part part = static_cast<Part>(i);
+    const Tick length = ticks[i] - before.ticks[i];
+    if (part != Part::Useful && part != Part::Wasted && length > 0) found.emplace_back(part, length);
+  }
+  return found;
+}
+
 void Shares::only_useful(double useful_flops, double all_flops) {
   if (useful_flops <= 0 || useful_flops >= all_flops) return;
   const Tick all = (*this)[Part::Useful];

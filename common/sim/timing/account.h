@@ -72,6 +72,8 @@ struct Shares {
   Tick total() const;
   /// Of the total; 0 if there is nothing.
   double share(Part part) const;
+  /// What was added since then beside work, by part.
+  std::vector<std::pair<Part, Tick>> rests_since(const Shares& before) const;
   /// Moves what was multiplied beyond these FLOP from useful to wasted.
   void only_useful(double useful_flops, double all_flops);
 };
@@ -118,6 +120,8 @@ class Account {
   /// `freed_by`: of a CTA's first MMA, the exit that made room for the CTA, if there was one; otherwise null.
   void multiply(size_t sm, uint32_t last, Tick ready, Tick begin, Tick end, Tick work, const Tail* freed_by);
   void leave(size_t sm, Tick time) { sms_[sm].left = std::max(sms_[sm].left, time); }
+  /// So far, of all SMs.
+  const Shares& shares() const { return shares_; }
   /// Of all SMs until `end`.
   Shares finish(Tick end);
 

@@ -747,16 +747,20 @@ class Replay {
     const Tick length = ticks(cycles * slow), work = ticks(flops / site.ctas / c_.mma_flops_per_cycle * slow);
     const bool idle = sm.tensor.free < actor.time;
     const Tick begin = sm.tensor.take(actor.time + (idle ? ticks(c_.mma_restart) : 0), length);
+    std::vector<std::pair<Part, Tick>> rests;
     for (int i = 0; i < site.ctas; ++i) {
+      const Shares before = account_.shares();
       ReplayCta& cta = cluster.ctas[leader ^ static_cast<uint32_t>(i)];
       if (i > 0) sms_[cta.sm].tensor.busy += length;
       const bool is_first = !std::exchange(cta.multiplied, true);
       account_.multiply(cta.sm, actor.past, actor.time, begin, begin + length, std::min(work, length),
                         is_first ? &cluster.freed_by : nullptr);
+      if (i == 0 && cluster.log != nullptr) rests = account_.shares().rests_since(before);
     }
     actor.mma_ctas = site.ctas;
     actor.last_mma = begin + length + ticks(site.ctas > 1 ? c_.mma_pair_latency : c_.mma_latency);
-    note_work(actor, begin, begin + length, actor.last_mma);
+    const uint32_t work_number = note_work(actor, begin, begin + length, actor.last_mma);
+    if (cluster.log != nullptr) cluster.log->works[work_number].rests = std::move(rests);
   }
 
   std::span<const GridDemands> launches_;

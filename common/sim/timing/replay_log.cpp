@@ -85,6 +85,10 @@ class Events {
     event.pc = pc;
     event.issued = cycle(work.issued), event.seen = std::max(cycle(work.seen), event.end);
     event.footprint = std::make_unique<Footprint>();
+    for (const auto& [part, length] : work.rests) {
+      if (length >= kCycle)
+        event.rests.emplace_back(kPartNames[static_cast<size_t>(part)].title, static_cast<uint64_t>(length / kCycle));
+    }
     if (TraceEvent* const same = executed(event.cta, warp, pc)) {
       event.name = std::move(same->name), event.unit = same->unit;
       event.footprint = std::move(same->footprint);

@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "timing/account.h"
 #include "timing/demand.h"
 #include "timing/memory_model.h"
 #include "timing/trace.h"
@@ -30,6 +31,7 @@ struct ClusterLog {
   struct Work {
     uint32_t gang, step;
     Tick issued, begin, end, seen;
+    std::vector<std::pair<Part, Tick>> rests{};  ///< of an MMA: why its tensor core did nothing before
   };
   /// An effect on a barrier.
   struct Told {

@@ -178,6 +178,11 @@ class PartWriter {
     if (event.actor.operation != Actor::kNone) json_.member("after", first_ + event.actor.operation);
     const Footprint& moved = *event.footprint;
     if (moved.bytes > 0) json_.member("bytes", moved.bytes);
+    if (!event.rests.empty()) {
+      json_.object("rests", [&] {
+        for (const auto& [part, cycles] : event.rests) json_.member(part, us(cycles));
+      });
+    }
     if (moved.overwrites) json_.member("overwrites", true);
     if (!moved.descriptors.empty()) {
       json_.array("descriptors", [&] {

@@ -7,6 +7,8 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "machine/async.h"
@@ -53,6 +55,8 @@ struct TraceEvent {
   std::string name;      ///< of the operation, of the barrier's event; or the report
   std::vector<Spot> sides;               ///< Report: the conflicting accesses, in the order of execution
   std::unique_ptr<Footprint> footprint;  ///< Operation
+  /// Of an MMA, predicted: cycles for which its tensor core did nothing before, by the name of the account's part.
+  std::vector<std::pair<std::string_view, uint64_t>> rests;
 };
 
 /// Outstanding work in cycles: of reads of L2, of fills of its halves, of DRAM.

@@ -313,6 +313,14 @@ class Reports(Browsing):
             self.assertGreater(self.ask(f"{mmas}.length"), 10)
             self.assertEqual(self.ask(f"{mmas}.filter((e, i, all) => i && run.begin[e] + 1 < "
                                       "run.endOf[all[i - 1]]).length"), 0)
+            # The account of what is in view is whole, and that of a gap names no work.
+            account = "Object.fromEntries(run.account({}, {}))"
+            whole = self.ask(account.format("0", "run.end"))
+            self.assertAlmostEqual(sum(whole.values()), 100, places=6)
+            self.assertAlmostEqual(whole["multiplies"], 100 * self.ask("run.tensorShare"), places=1)
+            gap = self.ask(account.format("run.gaps[0][0]", "run.gaps[0][1]"))
+            self.assertAlmostEqual(sum(gap.values()), 100, places=6)
+            self.assertNotIn("multiplies", gap)
             self.picture(f"timed_sm{arch}")
 
 

@@ -59,6 +59,11 @@ export function showDetail(panel, run, event, choose) {
   const [moved, ...descriptors] = run.detail(event);
   if (moved) panel.append(element("p", {}, moved));
   if (descriptors.length) panel.append(element("p", {}, `Descriptors: ${descriptors.join(", ")}`));
+  const rests = run.rests.get(event) ?? [];
+  if (rests.length) {
+    const why = rests.map(([part, cycles]) => `${part} ${number(cycles)}`).join(", ");
+    panel.append(element("p", {}, `Before it the tensor core rested, for so many cycles: ${why}.`));
+  }
   const barrier = run.kind[event] === KIND.wait || run.kind[event] === KIND.change ? run.a[event] : -1;
   if (barrier >= 0) panel.append(...aboutBarrier(run, barrier));
   if (run.kind[event] === KIND.wait && run.c[event] === 1) {
@@ -102,19 +107,27 @@ function list(panel, heading, events, run, choose) {
 // --- everything at a moment
 // -------------------------------------------------------------------------------------------
 
-export function showState(panel, run, now, choose) {
+export function showState(panel, run, view, choose) {
+  const {now} = view;
   const open = new Set([...panel.querySelectorAll("details[open]")].map((each) => each.dataset.name));
-  if (!panel.childElementCount) open.add("in flight").add("stages and accumulators").add("barriers");
+  if (!panel.childElementCount) open.add("tensor core in view").add("in flight").add("stages and accumulators").add("barriers");
   const part = (name, rows) => element(
       "details", {"data-name": name, open: open.has(name) && ""}, element("summary", {}, `${name} (${rows.length})`),
       element("table", {}, ...rows));
+  const account = run.account(view.from, view.to);
   panel.replaceChildren(
+      ...(account.length ? [part("tensor core in view", accountRows(account))] : []),
       element("h3", {}, `At cycle ${number(Math.round(now))}`), part("in flight", flightRows(run, now, choose)),
       part("stages and accumulators", holdRows(run, now, choose)), part("barriers", barrierRows(run, now, choose)),
       part("warps", warpRows(run, now, choose)));
 }
 
 const row = (...cells) => element("tr", {}, ...cells.map((cell) => element("td", {}, cell)));
+
+/** Percent of the time that the timeline shows. */
+function accountRows(account) {
+  return account.filter(([, percent]) => percent >= 0.05).map(([part, percent]) => row(part, `${percent.toFixed(1)} %`));
+}
 
 function flightRows(run, now, choose) {
   return run.inFlight(now).slice(0, 60).map(

@@ -60,6 +60,7 @@ export class Run {
       this.endOf[i] = this.kind[i] === KIND.change ? time : time + columns.length[i];
     }
     this.completes = columns.length;  // of changes
+    this.rests = new Map(this.rests);
     delete this.events;
     this.sortIntoTracks();
   }
@@ -181,6 +182,29 @@ export class Run {
       until = Math.max(until, this.endOf[event]);
     }
     return busy / this.end;
+  }
+
+  /**
+   * Percent of an interval, by part: what the tensor core of the first CTA that has one does, and why it rests; the
+   * largest part first. Empty if the timing model has not said why.
+   */
+  account(from, to) {
+    const parts = new Map();
+    const add = (part, cycles) => cycles > 0 && parts.set(part, (parts.get(part) ?? 0) + cycles);
+    const track = this.tracks.find((each) => each.kind === "unit" && each.name === "tensor core");
+    const [low, high] = [Math.max(0, from), Math.min(this.end, to)];
+    if (!track || !this.rests.size || high <= low) return [];
+    let until = 0;
+    for (const event of track.events) {
+      const [begin, end] = [Math.max(until, this.begin[event]), this.endOf[event]];
+      const shown = (Math.min(begin, high) - Math.max(until, low)) / (begin - until);  // of the pause before it
+      if (shown > 0) for (const [part, cycles] of this.rests.get(event) ?? []) add(part, cycles * shown);
+      add("multiplies", Math.min(end, high) - Math.max(begin, low));
+      until = Math.max(until, end);
+    }
+    const said = [...parts.values()].reduce((sum, cycles) => sum + cycles, 0);
+    add("end", high - low - said);
+    return [...parts].map(([part, cycles]) => [part, (100 * cycles) / (high - low)]).sort((a, b) => b[1] - a[1]);
   }
 
   // --- in words -----------------------------------------------------------------------------------------------------

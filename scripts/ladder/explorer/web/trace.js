@@ -10,6 +10,8 @@
 //   report  a: detail, b: the event that it is about, c: the one that this conflicts with, which is also its cause
 //   hold    a: barrier of a phase, or -1
 //
+// Beside the columns stands, by event, why the tensor core rested before an MMA: [part of the account, cycles]...
+//
 // Rows are in the order of begin, which is written as the difference from the row before.
 import {accumulators, buffers, END_OF_RUN, isUsed, ofAccumulator, ofBuffer, partOf} from "./holds.js";
 import {KIND, number, upperBound} from "./run.js";
@@ -90,6 +92,7 @@ function eventOf(item, cycles) {
     actor: who && actor(who),
     issued: cycles(more.issued ?? 0),
     seen: cycles(more.seen ?? 0),
+    rests: Object.entries(more.rests ?? {}).map(([part, time]) => [part, cycles(time)]),
     places: (more.places ?? []).map(placeOf),
     sides: (more.sides ?? []).map(actor),
   };
@@ -357,7 +360,8 @@ class Builder {
           b: event.seen,
           c: event.bytes ?? 0,
           d: this.trackOf.get(`${event.cta} ${FIRST_WARP + event.warp}`) ?? NONE,
-          e: this.detailOf(event)
+          e: this.detailOf(event),
+          rests: event.rests
         });
       case "barrier":
         return this.add("change", track, begin, Number(event.completes ?? false), name, {
@@ -443,7 +447,8 @@ class Builder {
       names: names.list,
       lines: this.lines.list,
       details: this.details.list,
-      events
+      events,
+      rests: this.rows.flatMap((row, i) => (row.rests?.length ? [[i, row.rests]] : []))
     };
   }
 }

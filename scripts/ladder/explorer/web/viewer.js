@@ -121,7 +121,7 @@ export class Viewer {
     this.stateRequested = true;
     requestAnimationFrame(() => {
       this.stateRequested = false;
-      showState(find("state"), this.run, this.view.now, (event) => this.choose(this.active, event));
+      showState(find("state"), this.run, this.view, (event) => this.choose(this.active, event));
     });
   }
 
