@@ -58,16 +58,20 @@ void Shares::only_useful(double useful_flops, double all_flops) {
 
 void Account::add(uint32_t* last, Segment segment) {
   segment.before = *last;
-  const size_t sm = *last >> kNumberBits;
-  const uint32_t number = ++sms_[sm].segments & ((1u << kNumberBits) - 1);
-  segment.number = *last = start(sm) | number;
-  segments_[sm * kSegments + number % kSegments] = segment;
+  Sm& sm = sms_[*last >> kNumberBits];
+  const uint32_t number = ++sm.last & kNumbers;
+  segment.number = *last = (*last & ~kNumbers) | number;
+  if (sm.segments.size() < kSegments)
+    sm.segments.push_back(segment);
+  else
+    sm.segments[(number - 1) % kSegments] = segment;
 }
 
 Account::Segment* Account::find(uint32_t number) {
-  Segment& segment = segments_[(number >> kNumberBits) * kSegments + number % kSegments];
-  const bool is_none = (number & ((1u << kNumberBits) - 1)) == 0;
-  return !is_none && segment.number == number ? &segment : nullptr;
+  if ((number & kNumbers) == 0) return nullptr;
+  std::vector<Segment>& segments = sms_[number >> kNumberBits].segments;
+  Segment& segment = segments[((number & kNumbers) - 1) % kSegments];
+  return segment.number == number ? &segment : nullptr;
 }
 
 void Account::note(uint32_t* last, Doing doing, Tick begin, Tick end, Tick conflicts) {

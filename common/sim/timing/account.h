@@ -105,7 +105,7 @@ class Account {
     Load           ///< TMA does, for a warp
   };
 
-  explicit Account(size_t sms) : sms_(sms), segments_(sms * kSegments) {}
+  explicit Account(size_t sms) : sms_(sms) {}
 
   /// The end of the empty chain of a warp on this SM.
   static uint32_t start(size_t sm) { return static_cast<uint32_t>(sm) << kNumberBits; }
@@ -126,7 +126,8 @@ class Account {
   Shares finish(Tick end);
 
  private:
-  static constexpr uint32_t kNumberBits = 20, kSegments = 1u << 12;  ///< of the latest segments that an SM has
+  static constexpr uint32_t kNumberBits = 20, kSegments = 1u << 12,
+                            kNumbers = (1u << kNumberBits) - 1;  ///< of the latest segments that an SM has
   static constexpr int kDeepest = 12;
   struct Segment {
     Tick begin = 0, end = 0;
@@ -137,8 +138,9 @@ class Account {
     Doing doing = Doing::Runs;
   };
   struct Sm {
-    uint32_t segments = 0;
-    Tick covered = 0, left = 0;  ///< until when its tensor core's time has a cause; when its last CTA has left
+    std::vector<Segment> segments;  ///< the latest, used cyclically
+    uint32_t last = 0;              ///< number of segments so far
+    Tick covered = 0, left = 0;     ///< until when its tensor core's time has a cause; when its last CTA has left
   };
   /// Of a warp on the way back: it issues MMAs; its load was waited for; it is an epilogue; it is in another CTA; it
   /// did something before it issued a load that came late.
@@ -154,7 +156,6 @@ class Account {
   void book(Part part, Tick length) { shares_[part] += length; }
 
   std::vector<Sm> sms_;
-  std::vector<Segment> segments_;  ///< by SM, used cyclically
   Shares shares_;
 };
 
