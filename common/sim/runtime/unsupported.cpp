@@ -5,7 +5,7 @@
 #include <string_view>
 #include <utility>
 
-#include "runtime/message.h"
+#include "runtime/process.h"
 
 namespace sim::runtime {
 namespace {
@@ -38,8 +38,12 @@ const char* advice(std::string_view name) {
 }  // namespace
 
 void unsupported(const char* name) {
-  say(format("the program calls %s, which the simulated device does not have. %s", name, advice(name)));
-  stop(kExitSimulationFailed);
+  Process& process = Process::get();
+  process.tell(
+      {.kind = Finding::Kind::Refused,
+       .what = format("the program calls %s, which the simulated device does not have. %s", name, advice(name))});
+  process.finish(kExitSimulationFailed);
+  stop(process.exit_code(kExitSimulationFailed));
 }
 
 }  // namespace sim::runtime

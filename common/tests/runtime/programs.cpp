@@ -182,8 +182,9 @@ TEST(Programs, AbortStopsAtOnce) {
 }
 
 TEST(Programs, FunctionsThatAreMissingSaySo) {
-  const Ending ending = sim(PROGRAMS + "plain graph");
+  const Ending ending = sim("--reports - " + PROGRAMS + "plain graph");
   EXPECT_EQ(ending.code, 86);
+  EXPECT_TRUE(ending.says("\"kind\": \"refused\", \"errors\": 1")) << ending.output;  // its last record
   EXPECT_TRUE(ending.says(
       "sim: the program calls cudaGraphAddMemFreeNode, which the simulated device does not have. Graphs of "
       "kernels, copies, fills, host functions, events, graphs and conditions are simulated, and no others."))

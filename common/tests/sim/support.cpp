@@ -3,6 +3,8 @@
 #include <map>
 #include <sstream>
 
+#include "report/text.h"
+
 namespace sim::test {
 namespace {
 
@@ -95,6 +97,15 @@ void expect_failure(const Outcome& outcome, Status status, std::initializer_list
   EXPECT_EQ(outcome.status, status) << outcome.report;
   for (const std::string_view text : texts)
     EXPECT_NE(outcome.report.find(text), std::string::npos) << "no '" << text << "' in:\n" << outcome.report;
+}
+
+std::string found_in(const Outcome& outcome) {
+  std::string text;
+  for (const Finding& each : outcome.findings) {
+    text += (each.is_tolerated ? "habit " + each.rule : "error (" + each.rule + ")") + ": " + each.what + ": " +
+            report::word_of(each.missing.what) + "\n";
+  }
+  return text;
 }
 
 std::vector<Options> all_schedules() {

@@ -80,6 +80,9 @@ void expect_success(const Outcome& outcome);
 /// The launch failed with this status and its report holds all these texts. Status::Success: there was a warning.
 void expect_failure(const Outcome& outcome, Status status, std::initializer_list<std::string_view> texts);
 
+/// What was found, a line each: "error (read after write): reads what this wrote: link", without sentences of report/.
+std::string found_in(const Outcome& outcome);
+
 /// The default schedule, the latest, and a few seeded ones.
 std::vector<Options> all_schedules();
 
