@@ -7,7 +7,8 @@ each event.
     explore.py 5 --arch sm90 --beside 6         any two levels
     explore.py --sms 2 PROGRAM ARGUMENT...      any program that sim.sh runs; options stand before it
     explore.py trace.json                       what sim.sh --trace has recorded
-    explore.py --all FOLDER                     a page per level and architecture, and an index, for any web server
+    explore.py --all FOLDER                     a page per level and architecture, and an index, for any web server;
+                                                --site: the folder is one of the course's site, and links lead there
 
 A page needs no network and no server. Times are the simulated device's: modelled, in cycles; with --timing those of its
 timing model, which computes nothing. With --check, the order checker's findings are shown where they
@@ -60,6 +61,7 @@ def parse() -> argparse.Namespace:
     parser.add_argument("source", nargs="?", metavar="LEVEL|PROGRAM|TRACE", help="the run to show")
     parser.add_argument("arguments", nargs=argparse.REMAINDER, metavar="ARGUMENT", help="of the program")
     parser.add_argument("--all", type=Path, metavar="FOLDER", help="write the pages of all levels there")
+    parser.add_argument("--site", action="store_true", help="with --all: link to the course's site around the folder")
     add_options(parser)
     options = parser.parse_args()
     if (options.source is None) == (options.all is None):
@@ -113,6 +115,9 @@ def beside(first: Recording, wanted: Optional[str], arch: int, choice: Choice) -
     return recording_of(wanted, arch, record.same_problem(first, choice))
 
 
+COURSE = ("Course", "../index.html")
+
+
 def page_of(first: Recording, second: Optional[Recording], arch: int, links: Sequence[tuple[str, str]] = ()) -> Page:
     runs = [{**each.data, "title": each.title, "subtitle": each.subtitle}
             for each in (first, second) if each is not None]
@@ -120,7 +125,7 @@ def page_of(first: Recording, second: Optional[Recording], arch: int, links: Seq
     return Page(first.title, idea, runs, record.labs_of(first, arch), links, second.title if second else None)
 
 
-def write_all(folder: Path) -> None:
+def write_all(folder: Path, in_site: bool) -> None:
     """A page per kernel, and the index when they are all there."""
     kernels = names.all_kernels(files.ROOT)
     file_of = {key: f"{names.short(key[0])}_sm{key[1]}.html" for key in kernels}
@@ -130,6 +135,8 @@ def write_all(folder: Path) -> None:
         first = record.of_level(level, arch, Choice())
         links = [("All", "index.html"), *((names.ARCH_NAMES[other], file_of[level, other])
                                           for other in names.ARCH_NAMES if other != arch and (level, other) in file_of)]
+        if in_site:
+            links += [COURSE, ("Lesson", f"../{level}/index.html"), ("Playground", f"../playground/{file_of[key]}")]
         return first, render(page_of(first, beside(first, None, arch, Choice()), arch, links))
 
     with ThreadPoolExecutor() as pool:
@@ -141,7 +148,7 @@ def write_all(folder: Path) -> None:
         links = [(names.ARCH_NAMES[arch], file_of[level, arch]) for arch in names.ARCH_NAMES if (level, arch) in made]
         first = made[next(key for key in made if key[0] == level)][0]
         rows.append((f"Level {names.number_of(level):02}", first.description.idea if first.description else "", links))
-    files.replace(folder / "index.html", render_index(rows))
+    files.replace(folder / "index.html", render_index(rows, [COURSE] if in_site else []))
     size = sum(len(text.encode()) for _, text in made.values())
     print(f"{folder / 'index.html'}: {len(made)} pages, {size / 1e6:.1f} MB")
 
@@ -151,7 +158,7 @@ def main() -> int:
     if options.all is not None:
         if options.all.exists() and not options.all.is_dir():
             raise command.UsageError(f"--all {options.all}: a folder is needed.")
-        write_all(options.all)
+        write_all(options.all, options.site)
         return command.EXIT_RIGHT
     if options.output:
         files.require_file_name("-o", options.output)

@@ -100,7 +100,7 @@ def build(output: Path, pages_only: bool) -> None:
         call(files.SCRIPTS / "build.sh", "web")
     render(python, output, "" if pages_only else "explorer playground")
     if not pages_only:
-        call(sys.executable, files.SCRIPTS / "explore.py", "--all", output / "explorer")
+        call(sys.executable, files.SCRIPTS / "explore.py", "--all", output / "explorer", "--site")
         playground.write(output / "playground")
 
 

@@ -12,8 +12,8 @@ LAYERS: tuple[frozenset[str], ...] = tuple(frozenset(names.split()) for names in
 SIM = "common/sim/"
 #: Modules of scripts/ladder that are not named here are the ground.
 PACKAGES: tuple[frozenset[str], ...] = tuple(frozenset(names.split()) for names in (
-    "levels", "results", "context shards", "sim", "tune mutants exact", "model explorer fuzzing", "draw grader site",
-    "pages"))
+    "levels", "results", "context shards", "sim", "tune mutants exact", "model explorer fuzzing", "draw grader",
+    "pages", "site"))
 LADDER = "scripts/ladder/"
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"](\w+)/[^">]*[">]', re.MULTILINE)

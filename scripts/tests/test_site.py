@@ -2,13 +2,14 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import site as _site_of_python  # noqa: F401  scripts/site.py has the name of a standard module: it must not shadow it
 import subprocess
 import unittest
 
 from ladder import files
-from ladder.site import links, pages
+from ladder.site import links, pages, programs, tries
 from tests import support
 
 
@@ -81,9 +82,53 @@ class Checker(support.Scratch):
                 found = self.problems(text)
                 self.assertEqual([problem.rpartition(": ")[2] for problem in found], [why])
 
+    def test_settings_of_the_playground(self) -> None:
+        data = self.root / "playground" / "data" / "level05_sm100"
+        data.mkdir(parents=True)
+        (data / "sites.json").write_text('[{"name": "bar_sync.2", "line": 7}]')
+        (data / "program.json").write_text('{"labs": [{"id": "pitch"}], "shapes": [{"id": "one"}]}')
+        (data.parent.parent / "level05_sm100.html").write_text("")
+        page = "playground/level05_sm100.html"
+        for anchor, why in (("without=bar_sync.2,L7&schedule=latest", ""), ("lab=pitch&shape=one", ""),
+                            ("line=L8", "the page has no line 'L8'"), ("lab=none", "the page has no lab 'none'")):
+            with self.subTest(anchor):
+                found = self.problems(f'<a href="{page}#{anchor}">')
+                self.assertEqual([problem.rpartition(": ")[2] for problem in found], [why] if why else [])
+
     def test_style_sheets(self) -> None:
         text = "a { background: url(https://a.org/x.png) } @import 'gone.css';"
         self.assertEqual(len(self.problems("", style_css=text)), 2)
+
+
+class Tries(unittest.TestCase):
+    """Links from the lesson into the playground."""
+
+    def targets(self, row: str) -> list[str]:
+        page = tries.add(f"<h1>x</h1><table><tr>{row}</tr></table>", "level05_persistent", "p/")
+        self.assertIn("level05_sm90.html", page)
+        return re.findall(r'class="try" href="p/([^"]+)"', page)
+
+    def test_rows(self) -> None:
+        kernel = (support.ROOT / "level05_persistent" / "kernel_sm100.cuh").read_text(encoding="utf-8").splitlines()
+        fence = 1 + next(i for i, line in enumerate(kernel) if "fence_proxy_async_shared" in line)
+        for row, wanted in (
+                ("<td><code>fence_proxy_async_shared</code></td>", [f"level05_sm100.html#line=L{fence}"]),
+                ('<td><a href="labs/no_read_wait.patch">x</a></td>', ["level05_sm100.html#lab=no_read_wait"]),
+                ("<td>05</td><td>208</td><td><code>f</code></td>", ["level05_sm90.html#without=L208"]),
+                ("<td><code>cudaMalloc</code></td>", [])):
+            with self.subTest(row):
+                self.assertEqual(self.targets(row), wanted)
+
+    def test_names_survive_other_lines(self) -> None:
+        sites = [{"line": line, "source": source, "instruction": "x"} for line, source in (
+            (3, "ptx::bar_sync(1, 2);"), *[(5, "if (a) ptx::bar_sync(1, 2);")] * 2, (9, "y = 1;"))]
+        self.assertEqual([one["name"] for one in programs.with_names(sites)],
+                         ["bar_sync", "bar_sync.2", "bar_sync.2", "x"])
+
+    def test_a_steps_neighbours(self) -> None:
+        page = tries.stepper("level06_tmem_double_buffer/steps/sm100/2_epilogue_warps.patch")
+        self.assertEqual(re.findall(r'href="([^"]+)"', page)[:3],
+                         ["1_renaming.patch.html", "../../index.html#step-by-step", "3_stored_once.patch.html"])
 
 
 PYTHON = files.BUILD / "site" / "venv" / "bin" / "python3"

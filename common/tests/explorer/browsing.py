@@ -69,7 +69,7 @@ class Pages(Browsing):
     @classmethod
     def setUpClass(cls) -> None:
         super().setUpClass()
-        explore.write_all(cls.folder)
+        explore.write_all(cls.folder, False)
 
     def test_all_pages_open_from_disk_and_can_be_used(self) -> None:
         pages = sorted(self.folder.glob("level*.html"))

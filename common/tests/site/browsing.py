@@ -23,6 +23,7 @@ from urllib.parse import urlsplit
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts"))
 
 from ladder import files
+from ladder.levels import names
 from ladder.site import programs
 from tests.browser import Browser, PageTest, find_browser
 from tests.firefox import Firefox, find_firefox
@@ -223,6 +224,77 @@ class Playground(Browsing):
         self.run_page()
         self.assertEqual(self.text("#answer h3"), "Right")
 
+    def test_edited_ptx_is_all_that_runs(self) -> None:
+        """Marks and labs are refused beside it, also in an address; a reload keeps it."""
+        fence = self.site("site.instruction === 'fence.proxy.async'")
+        self.edit_ptx("text = text.replaceAll(/^\\s*fence\\.proxy\\.async.*$/gm, '');")
+        self.click_mark(fence)
+        self.assertEqual(self.state(fence), "kept")
+        self.assertIn("discard", self.text("#problem"))
+        self.value("playground.chooseLab(playground.labs[0]?.id ?? null)")
+        self.assertEqual(self.value("document.querySelectorAll('#changes li').length"), 1)
+        self.run_page()
+        self.assertIn("Race", self.text("#answer h3"))
+        self.open(LEVEL_05)
+        self.edit_ptx("text = text + '// my own';")
+        self.open(f"{LEVEL_05}{self.value('location.hash')}&without={fence['name']}")
+        self.assertIn("cannot be combined", self.text("#problem"))
+        self.assertEqual(self.state(fence), "kept")
+        self.assertIn("Edited PTX", self.text("#changes"))
+        self.run_page()
+        self.assertEqual(self.text("#answer h3"), "Right")
+
+    def test_what_the_headline_says(self) -> None:
+        """The colour, the class of the first report, and what is folded."""
+        for name, colour, headline, first in (
+                ("", "right", "Right", None), ("tcgen05_wait_ld", "doubtful", "Right here", "tolerated violation"),
+                ("mbarrier_wait.2", "wrong", "Race", "race"), ("mbarrier_init", "wrong", "Fault", "fault")):
+            with self.subTest(name):
+                self.open(LEVEL_05 + (f"#without={name}" if name else ""))
+                self.run_page()
+                self.assertIn(headline, self.text("#answer h3"))
+                self.assertEqual(self.value("document.querySelector('#answer h3').className"), colour)
+                shown = self.value("document.querySelector('#answer > .report h4')?.textContent ?? null")
+                self.assertEqual(shown and shown.startswith(first), first and True)
+                self.assertEqual("Waiting warps" in self.text("#answer"), False)
+
+    def test_a_redundant_line_and_its_partner(self) -> None:
+        site = self.site("site.partners.length && !site.is_half && site.found_by")
+        self.click_mark(site)
+        self.run_page()
+        self.assertEqual(self.text("#answer h3"), "Right")
+        self.assertIn("alone, this line is not missed", self.text("#answer"))
+        self.browser.click_on("#answer .partners")
+        self.browser.wait("!playground.running && document.querySelector('#answer h3')?.textContent !== 'Right'")
+        self.assertEqual(self.value("playground.changes.length"), 2)
+
+    def test_find_the_missing_line(self) -> None:
+        self.browser.click_on("#task button")
+        self.run_page()
+        self.assertIn("Which line does not run?", self.text("#task"))
+        hidden = self.value("playground.tasks.hidden.line")
+        self.assertEqual(self.value("document.querySelectorAll('#listing .removed').length"), 0)
+        self.click_mark(self.site(f"site.line !== {hidden}"))
+        self.assertIn("No:", self.text("#task"))
+        self.click_mark(self.site(f"site.line === {hidden}"))
+        self.assertIn(f"line {hidden}", self.text("#task"))
+
+    def test_restore_from_nothing(self) -> None:
+        self.open(f"{LEVEL_05}#task=restore")
+        self.run_page()
+        self.assertIn("Not yet", self.text("#task"))
+        fence = self.site("site.instruction === 'fence.proxy.async'")
+        self.click_mark(fence)
+        self.assertIn("does not belong", self.text("#task"))
+        self.value("document.querySelector('#task select').value = 'fence.proxy.async'")
+        self.click_mark(fence)
+        self.assertIn("is back", self.text("#task"))
+        self.value("while (playground.tasks.gone.some(({verdict}) => verdict === 'required'))"
+                   " [...document.querySelectorAll('#task button')].find((each) => each.textContent === 'Put one back')"
+                   ".click()")
+        self.run_page()
+        self.assertIn("restored", self.text("#task"))
+
     def test_ptx_that_does_not_parse(self) -> None:
         for script in ("text = 'nonsense';", "text = '';", "text = text.replace(/mov\\.u32/, 'mov.u33');",
                        "text = text.slice(0, text.length / 2);"):
@@ -332,17 +404,18 @@ class Address(Browsing):
         fence = self.site("site.instruction === 'fence.proxy.async'")
         self.click_mark(fence)
         address = self.value("location.hash")
-        self.assertIn(f"without={fence['id']}", address)
+        self.assertIn(f"without={fence['name']}", address)
         self.open(LEVEL_05 + address)
         self.assertEqual(self.state(fence), "removed")
         self.assertFalse(self.value("playground.running"))  # nothing runs until Run is pressed
-        self.assertIn("press Run", self.text("#answer"))
+        self.assertIn("Press Run", self.text("#answer"))
         self.open(f"{LEVEL_05}#without=L{fence['line']}")
         self.assertEqual(self.state(fence), "removed")
 
     def test_what_a_page_does_not_have_is_said_as_text(self) -> None:
         attack = "<img src=x onerror=window.attacked=1><script>window.attacked=1</script>"
-        for part in ("shape", "lab", "without", "weak", "check", "schedule", "sms", attack):
+        for part in ("shape", "lab", "without", "weak", "check", "schedule", "sms", "line", "task", "ptx",
+                     attack):
             for value in (attack, "javascript:alert(1)", "9" * 5000, "-1", "", "%00", "%F0%9F%92%A9", "__proto__"):
                 self.open(f"{LEVEL_05}#{part}={value.replace('%', '%25') if value == attack else value}")
                 self.assertIn("does not have", self.text("#problem"), f"{part}={value[:20]}")
@@ -437,6 +510,19 @@ class Pages(Browsing):
         self.click_mark(self.site("site.instruction === 'fence.proxy.async'"))
         self.run_page()
         self.assertIn("Race", self.text("#answer h3"))
+
+    def test_from_each_level_to_its_playground_and_back(self) -> None:
+        for level in names.all_levels():
+            page = self.server.address + level + "/index.html"
+            self.browser.call("Page.navigate", url=page)
+            self.browser.wait("document.readyState === 'complete' && document.querySelector('td .try') !== null")
+            target = self.value("document.querySelector('td .try').href").removeprefix(self.server.address)
+            with self.subTest(target):
+                self.open(target)
+                self.assertEqual(self.text("#problem"), "")
+                self.assertTrue(self.value("document.querySelector('.code.here .mark') !== null"))
+                self.browser.click_on("nav a[href*=level]:not([href^=level]):not([href*=explorer])")
+                self.browser.wait(f"location.href === '{page}'")
 
 
 class FirefoxPage(unittest.TestCase):

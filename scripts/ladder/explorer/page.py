@@ -34,11 +34,15 @@ def render(page: Page) -> str:
         "title": html.escape(page.title),
         "idea": html.escape(page.idea),
         "style": (FOLDER / "style.css").read_text(encoding="utf-8"),
-        "links": "\n".join(f'<a href="{html.escape(file)}">{html.escape(text)}</a>' for text, file in page.links),
+        "links": anchors(page.links),
         "controls": controls(page.beside),
         "modules": json.dumps({"imports": _modules()}),
         "data": pack({"runs": page.runs, "labs": page.labs}),
     })
+
+
+def anchors(links: Sequence[tuple[str, str]]) -> str:
+    return "\n".join(f'<a href="{html.escape(file)}">{html.escape(text)}</a>' for text, file in links)
 
 
 def controls(beside: Optional[str]) -> str:
@@ -75,8 +79,8 @@ main { max-width: 60rem; }
 """
 
 
-def render_index(rows: Sequence[tuple[str, str, Sequence[tuple[str, str]]]]) -> str:
-    """Of levels: number and name, idea, and links to pages."""
+def render_index(rows: Sequence[tuple[str, str, Sequence[tuple[str, str]]]], above: Sequence[tuple[str, str]]) -> str:
+    """Of levels: number and name, idea, and links to pages; and links to what is above them."""
     lines = [f"<tr><th>{html.escape(name)}</th><td>{html.escape(idea)}</td>" + "".join(
         f'<td><a href="{html.escape(file)}">{html.escape(text)}</a></td>' for text, file in links) + "</tr>"
         for name, idea, links in rows]
@@ -92,7 +96,8 @@ def render_index(rows: Sequence[tuple[str, str, Sequence[tuple[str, str]]]]) -> 
 {style}</style>
 </head>
 <body>
-<header class="top"><h1>Tensor Core Ladder: sixteen kernels, event by event</h1></header>
+<header class="top"><h1>Tensor Core Ladder: sixteen kernels, event by event</h1>
+<nav aria-label="Pages">{anchors(above)}</nav></header>
 <main>
 <p>Each page is a small run of a level's kernel on the simulated device: what every warp, unit and barrier does, why it
 waits, and who releases it. Times are modelled.</p>

@@ -17,6 +17,7 @@ from typing import Optional
 from ladder.levels import names
 
 _ITEM = re.compile(r"([^`;]*?) ?(?:`([^`]+)`)?(?:; |$)")
+_CALL = re.compile(r"\b(?!(?:if|for|while|switch)\b)([A-Za-z_]\w*)\s*(?:<[^()]*>)?\(")
 NONE = "-"  # an item of a list that is not there
 
 Item = tuple[str, str]  # what an instruction does, and its label; either may be empty
@@ -38,6 +39,12 @@ def _short(code: str) -> str:
         if letter == ")" and depth == 0:
             return code[start + len("ptx::"):index + 1]
     return code[start + len("ptx::"):]
+
+
+def call_of(code: str) -> str:
+    """The function that a line of code calls, a PTX wrapper if there is one; empty if there is none."""
+    found = _CALL.search(_short(code))
+    return found[1] if found else ""
 
 
 class Labels:

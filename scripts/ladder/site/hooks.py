@@ -12,9 +12,11 @@ from typing import Any
 
 SCRIPTS = Path(__file__).resolve().parents[2]
 sys.path.append(str(SCRIPTS))
-from ladder.site import pages  # noqa: E402
+from ladder.site import pages, tries  # noqa: E402
 
 HREF = re.compile(r"(<(?:a|img)\b[^>]*?\b(?:href|src)=)\"([^\"]+)\"")
+LEVEL_PAGE = re.compile(r"level\d\d_\w+/README\.md")
+STEP_PAGE = re.compile(r"level\d\d_\w+/steps/sm\d+/\w+\.patch")
 PLAYGROUND_PAGE = re.compile(r"level(\d\d)_\w+/kernel_(sm\d+)\.cuh")
 
 
@@ -73,6 +75,9 @@ def on_page_content(text: str, page: Any, config: Any, files: Any) -> str:
     if name in State.site.sources:
         return text + _source(name)
 
+    if _has_playground() and LEVEL_PAGE.fullmatch(name):
+        text = tries.add(text, posixpath.dirname(name), "../playground/")
+
     def replaced(match: re.Match[str]) -> str:
         target = html.unescape(match[2])
         return f'{match[1]}"{html.escape(_playground(name, target) or State.site.link(name, target))}"'
@@ -86,9 +91,13 @@ def _playground(name: str, target: str) -> str:
     path, _, anchor = target.partition("#")
     address = posixpath.normpath(posixpath.join(posixpath.dirname(name), path)) if path else name
     is_row = address in ("docs/playground.md", "docs/playground.html") and pages.PLAYED.fullmatch(anchor)
-    if not is_row or "playground" not in os.environ.get("LADDER_SITE_PARTS", "").split():
+    if not is_row or not _has_playground():
         return ""
     return posixpath.relpath(f"playground/{anchor}.html", posixpath.dirname(name) or ".")
+
+
+def _has_playground() -> bool:
+    return "playground" in os.environ.get("LADDER_SITE_PARTS", "").split()
 
 
 def _source(name: str) -> str:
@@ -103,12 +112,14 @@ def _source(name: str) -> str:
     except ClassNotFound:
         lexer = get_lexer_by_name("text")
     formatter = HtmlFormatter(linenos="inline", lineanchors="L", anchorlinenos=True, cssclass="highlight source")
-    return _above(name) + str(highlight(code, lexer, formatter))
-
-
-def _above(name: str) -> str:
+    shown = str(highlight(code, lexer, formatter))
+    if STEP_PAGE.fullmatch(name):
+        return tries.stepper(name) + shown
     kernel = PLAYGROUND_PAGE.fullmatch(name)
-    if not kernel or "playground" not in os.environ.get("LADDER_SITE_PARTS", "").split():
-        return ""
+    if not kernel or not _has_playground():
+        return shown
     address = posixpath.relpath(f"playground/level{kernel[1]}_{kernel[2]}.html", posixpath.dirname(name))
-    return f'<p><a href="{address}">Run this kernel, and break it, in the playground</a></p>\n'
+    for line in tries.lines(name.partition("/")[0], int(kernel[2][2:])):
+        shown = shown.replace(f'<a id="L-{line}"', f'<a class="try" href="{address}#line=L{line}" '
+                              f'title="Line {line} in the playground">&#9679;</a><a id="L-{line}"', 1)
+    return f'<p><a href="{address}">Run this kernel, and break it, in the playground</a></p>\n{shown}'

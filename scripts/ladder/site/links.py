@@ -1,12 +1,14 @@
 """Whether a static site is whole: every link leads to a file or an anchor of it, and no page asks another host."""
 from __future__ import annotations
 
+import json
 import posixpath
 import re
-from collections.abc import Collection
+from collections.abc import Mapping
 from html.parser import HTMLParser
 from pathlib import Path
-from urllib.parse import unquote, urlsplit
+from typing import Optional
+from urllib.parse import parse_qsl, unquote, urlsplit
 
 LOADED = {"script": "src", "img": "src", "iframe": "src", "source": "src", "audio": "src", "video": "src",
           "object": "data", "embed": "src"}  # what a browser fetches by itself
@@ -45,18 +47,18 @@ def problems(folder: Path) -> list[str]:
     for name, page in read.items():
         for kind, targets in (("links to", page.links), ("loads", page.loads)):
             found += [f"{name} {kind} {target}: {why}" for target in targets
-                      if (why := _problem(name, target, kind == "loads", texts.keys(), read))]
+                      if (why := _problem(name, target, kind == "loads", texts, read))]
     for name, path in texts.items():
         if name.endswith(".css"):
             for match in CSS_URL.finditer(path.read_text(encoding="utf-8")):
                 target = match[1] or match[2]
-                why = _problem(name, target, True, texts.keys(), read)
+                why = _problem(name, target, True, texts, read)
                 if why:
                     found.append(f"{name} loads {target}: {why}")
     return found
 
 
-def _problem(name: str, target: str, loaded: bool, files: Collection[str], pages: dict[str, Page]) -> str:
+def _problem(name: str, target: str, loaded: bool, files: Mapping[str, Path], pages: dict[str, Page]) -> str:
     parts = urlsplit(target)
     if parts.scheme == "data" or (not loaded and parts.scheme in ("mailto", "javascript")):
         return ""
@@ -70,7 +72,24 @@ def _problem(name: str, target: str, loaded: bool, files: Collection[str], pages
     if path not in files:
         return "no such file"
     anchor = unquote(parts.fragment)
-    if anchor and not loaded and path in pages and anchor not in pages[path].anchors and "=" not in anchor \
-            and not path.startswith("playground/"):
+    if anchor and not loaded and path in pages and anchor not in pages[path].anchors:
+        if not path.startswith("playground/"):
+            return "no such anchor"
+        return _problem_of_settings(files.get(f"playground/data/{Path(path).stem}/sites.json"), anchor)
+    return ""
+
+
+def _problem_of_settings(sites: Optional[Path], anchor: str) -> str:
+    """Settings of a page of the playground, of a site whose folder of data has this list of sites (playground/
+    settings.js reads them)."""
+    if sites is None:
         return "no such anchor"
+    known = json.loads(sites.read_text(encoding="utf-8"))
+    names = {one["name"] for one in known} | {f"L{one['line']}" for one in known}
+    program = json.loads(sites.with_name("program.json").read_text(encoding="utf-8"))
+    values = {"without": names, "line": names, "weak": names, "lab": {one["id"] for one in program["labs"]},
+              "shape": {one["id"] for one in program["shapes"]}}
+    for name, value in parse_qsl(anchor):
+        if name in values and not set(value.split(",")) <= values[name]:
+            return f"the page has no {name} '{value}'"
     return ""

@@ -21,7 +21,7 @@ from ladder.levels.lab import Lab
 from ladder.levels.shapes import Shape
 from ladder.mutants import sentences, study, weaken
 from ladder.mutants.judge import Case
-from ladder.mutants.labels import Labels, code_of
+from ladder.mutants.labels import Labels, call_of, code_of, items
 from ladder.mutants.sites import CLUSTER_BARRIER, Embedded, Site, key_of
 from ladder.mutants.study import Kernel
 from ladder.results import data
@@ -31,7 +31,7 @@ from ladder.site import recordings
 WARM_UPS = ("one_mma", "tma_load", "k_loop", "pair")
 WARM_UP_FOLDER = files.ROOT / "level01_baseline" / "warm_up"
 FIELD_BUG_FOLDER = files.ROOT / "common" / "tests" / "programs" / "field_bugs"
-NOT_RECORDED = {"verdict": "", "found_by": "", "orders": "", "case": ""}
+NOT_RECORDED: dict[str, Any] = {"verdict": "", "found_by": "", "orders": "", "case": "", "partners": []}
 FIELD_BUGS = files.ROOT / files.RESULTS / "sim_field_bugs.csv"
 
 
@@ -122,9 +122,27 @@ def level_sites(kernel: Kernel, recording: bytes) -> list[dict[str, Any]]:
     return found
 
 
-def recorded(row: Fields, now: Labels) -> dict[str, str]:
-    return {"verdict": sentences.outcome(row, now), "found_by": sentences.found(row),
+def recorded(row: Fields, now: Labels) -> dict[str, Any]:
+    """`partners`: the sites that do the same; what is found, is found without them, too."""
+    partners = [f"{line}:{what}" for what, label in items(row["other"]) if (line := now.line(label)) is not None]
+    return {"partners": partners if row["verdict"] == study.REDUNDANT else [],
+            "verdict": sentences.outcome(row, now), "found_by": sentences.found(row),
             "orders": sentences.orders(row, now) if row["found_by"] else "", "case": row["case"]}
+
+
+def with_names(sites: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """Each site with a name that links may keep, whatever happens to the lines above it: the function that its line
+    calls, `mbarrier_wait`, and where that is called on several lines `mbarrier_wait.2` for the second one."""
+    lines: dict[str, list[int]] = {}
+    found = []
+    for site in sites:
+        name = call_of(site["source"]) or site["instruction"]
+        of = lines.setdefault(name, [])
+        if site["line"] not in of:
+            of.append(site["line"])
+        number = of.index(site["line"]) + 1
+        found.append({**site, "name": name + (f".{number}" if number > 1 else "")})
+    return found
 
 
 def _by_site(rows: Sequence[Fields]) -> Mapping[tuple[str, ...], list[Fields]]:
@@ -225,7 +243,7 @@ def write(folder: Path, program: Mapping[str, Any], sites: Sequence[Mapping[str,
     text = recordings.full_text(recording, embedded)
     (folder / "kernel.ptx.gz").write_bytes(gzip.compress(text.encode(), 9, mtime=0))
     (folder / "program.json").write_text(json.dumps({**program, "ptx": "kernel.ptx.gz"}, indent=1), encoding="utf-8")
-    (folder / "sites.json").write_text(json.dumps(sites, separators=(",", ":")), encoding="utf-8")
+    (folder / "sites.json").write_text(json.dumps(with_names(sites), separators=(",", ":")), encoding="utf-8")
 
 
 # --- all of them ------------------------------------------------------------------------------------------------------

@@ -26,6 +26,12 @@ def of_level(context: Context, options: Options) -> str:
                       f"`scripts/grade.py --start {number}.2 mine` makes it a task.\n"])
 
 
+def brings(context: Context, one: Step) -> list[tuple[str, str]]:
+    """What a step's figures are, and the figures."""
+    found = [_rows(context, file, (one,)) for file in (MODELLED, MEASURED)]
+    return [(heading(rows), gains(rows, one)) for rows in found if rows]
+
+
 def _table(context: Context, series: tuple[Step, ...]) -> str:
     found = [(file, rows) for file in (MODELLED, MEASURED) if (rows := _rows(context, file, series))]
     head = [names.ARCH_NAMES[series[0].arch], "why", *(heading(rows) for _, rows in found)]

@@ -11,11 +11,13 @@ const HEADLINES = {
   deadlock: "Deadlock: the kernel makes no progress",
   fault: "Fault: the kernel ends with an error",
   wrong: "Wrong result",
-  habit: "Right, with a tolerated violation",
+  refused: "Refused: the device cannot run it",
+  habit: "Right here, but not promised by the ISA",
   right: "Right",
 };
 
-const KINDS = {habit: "tolerated violation", convergence: "tolerated violation"};
+const KINDS = {habit: "tolerated violation"};
+const COLOURS = {habit: "doubtful", right: "right"};
 
 function headline({kind, right}) {
   return kind === "right" && !right ? "It has run" : HEADLINES[kind] ?? kind;
@@ -23,6 +25,7 @@ function headline({kind, right}) {
 
 function aboutResult({right, results, kind}) {
   if (right === null || right === undefined) return "The run ended before there was a result to compare.";
+  if (kind === "habit" && right) return "The result equals that of the recorded run, but by an order that no rule gives it.";
   if (!right) {
     const wrong = results.reduce((sum, each) => sum + each.wrong.flat().filter(Boolean).length, 0);
     const all = results.reduce((sum, each) => sum + each.wrong.flat().length, 0);
@@ -60,9 +63,9 @@ function map({name, rows, columns, wrong}) {
 }
 
 export class Answer {
-  /** `file` is the kernel's source; `onLine(number)` shows a line of it. */
-  constructor(panel, file, kernel) {
-    Object.assign(this, {panel, file, kernel});
+  /** `file` is the kernel's source; `onRemove(ids)` removes sites. */
+  constructor(panel, file, kernel, onRemove) {
+    Object.assign(this, {panel, file, kernel, onRemove});
   }
 
   say(...sentences) {
@@ -85,14 +88,19 @@ export class Answer {
     return (frames ?? []).filter((place) => this.isHere(place)).map(({line}) => line).slice(-1);
   }
 
-  /** `changes` are removed or weakened sites; `lab` is the lab that has run, if one has. */
+  /** `changes` are removed or weakened sites; `lab` is the lab that has run, if one has. What the headline names comes
+   * first; reports that the unmodified kernel gets, too, are folded. */
   show(result, changes, lab) {
-    const good = ["habit", "right"].includes(result.kind);
-    const {reports} = result;
+    const reports = result.reports.filter(({usual}) => !usual);
+    reports.sort((a, b) => (b.kind === result.kind) - (a.kind === result.kind));
+    const usual = result.reports.filter((report) => report.usual);
     this.panel.replaceChildren(
-        element("h3", {class: good ? "right" : "wrong"}, headline(result)), element("p", {}, aboutResult(result)),
+        element("h3", {class: COLOURS[result.kind] ?? "wrong"}, headline(result)), element("p", {}, aboutResult(result)),
         ...result.results.flatMap(map), ...reports.slice(0, MOST_REPORTS).map((report) => this.report(report)),
         ...(reports.length > MOST_REPORTS ? [element("p", {class: "soft"}, `${plural(reports.length - MOST_REPORTS, "more report")}.`)] : []),
+        ...(usual.length ? [element("details", {class: "usual"},
+            element("summary", {}, `${plural(usual.length, "report")} that the unmodified kernel gets, too`),
+            ...usual.slice(0, MOST_REPORTS).map((report) => this.report(report)))] : []),
         ...(lab ? [element("p", {class: "soft"}, `The lab's prediction: ${lab.expect}`)] : []), ...this.recorded(changes),
         element("p", {class: "soft"}, `Simulated in ${result.seconds.toFixed(2)} s.`),
         element("details", {}, element("summary", {}, "The full output of the simulated device"), element("pre", {}, result.text || "Nothing.")));
@@ -114,7 +122,7 @@ export class Answer {
     if (what) parts.push(element("p", {}, `${sides.length > 1 ? "The second " : ""}${what}${memory ? `, at ${memory}` : ""}.`));
     if (sides.length) parts.push(element("ol", {}, ...sides.map((side) => element("li", {}, ...this.access(side)))));
     if (waits.length) {
-      parts.push(element("p", {}, "Waiting warps:"));
+      parts.push(element("p", {}, kind === "deadlock" ? "Waiting warps:" : "At:"));
       parts.push(element("ul", {}, ...waits.map((wait) => element("li", {}, ...this.access(wait, wait.what)))));
     }
     if (missing.sentence) parts.push(element("p", {class: "missing"}, `Missing: ${missing.sentence}`));
@@ -142,13 +150,24 @@ export class Answer {
     if (changes.length !== 1) return said;
     const [{site, state}] = changes;
     if (state !== "removed") return said;
-    if (site.verdict) said.push(["On record for this line", [site.verdict, site.found_by, site.orders].filter(Boolean).join("; ")]);
+    const found = [site.found_by, site.orders].filter(Boolean).join("; ");
+    if (site.partners?.length && found) {
+      said.push(["On record: alone, this line is not missed", `${site.verdict}. With that gone, too: ${found}`]);
+    } else if (site.verdict) {
+      said.push(["On record for this line", [site.verdict, found].filter(Boolean).join("; ")]);
+    }
     for (const {gpu, m, n, k, runs, wrong, note} of site.hardware ?? []) {
       said.push([
         "On hardware without this line",
         `${gpu}, ${m} x ${n} x ${k}: ${note || `${number(Number(wrong))} of ${number(Number(runs))} launches wrong`}`
       ]);
     }
-    return said.map(([title, text]) => element("p", {class: "soft recorded"}, `${title}: ${text}.`.replace("..", ".")));
+    const shown = said.map(([title, text]) => element("p", {class: "soft recorded"}, `${title}: ${text}.`.replace("..", ".")));
+    if (site.partners?.length) {
+      const lines = [...new Set(site.partners.map((id) => id.split(":")[0]))];
+      shown.push(element("button", {type: "button", class: "partners", onclick: () => this.onRemove(site.partners)},
+                         `Remove line ${lines.join(" and ")}, too`));
+    }
+    return shown;
   }
 }

@@ -65,7 +65,8 @@ export class Kernel {
       const button = this.buttons.get(site.id);
       button.dataset.state = state;
       button.textContent = SIGNS[state];
-      const name = `Line ${site.line}: ${site.label ?? site.instruction}${STATES[state]}. Enter ${VERBS[next(site, state)]}.`;
+      const isHidden = state === "removed" && document.documentElement.dataset.task === "restore";
+      const name = `Line ${site.line}: ${isHidden ? "hidden" : site.label ?? site.instruction}${STATES[state]}. Enter ${VERBS[next(site, state)]}.`;
       button.title = name;
       button.setAttribute("aria-label", name);
       if (state !== "kept") this.rows[site.line - 1]?.classList.add(state);

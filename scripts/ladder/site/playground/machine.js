@@ -1,11 +1,14 @@
 // The simulated device in a worker: requests, results, progress, stop. common/sim/web/README.md has the messages.
 
-/** The text of a file, decompressed if its name says so. Throws Error with a sentence. */
+/** The text of a file, decompressed if its bytes are (a server may have done that). Throws Error with a sentence. */
 export async function plainText(address) {
   const response = await fetch(address);
   if (!response.ok) throw new Error(`${address} cannot be loaded (status ${response.status}).`);
-  if (!address.endsWith(".gz")) return response.text();
-  return new Response(response.body.pipeThrough(new DecompressionStream("gzip"))).text();
+  const bytes = await response.blob();
+  const [first, second] = new Uint8Array(await bytes.slice(0, 2).arrayBuffer());
+  if (first !== 0x1f || second !== 0x8b) return bytes.text();
+  if (typeof DecompressionStream === "undefined") throw new Error("this browser cannot decompress it (it has no DecompressionStream).");
+  return new Response(bytes.stream().pipeThrough(new DecompressionStream("gzip"))).text();
 }
 
 export class Machine {

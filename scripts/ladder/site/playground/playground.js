@@ -5,7 +5,8 @@ import {plural} from "./explorer/run.js";
 import {toggleTheme, Viewer} from "./explorer/viewer.js";
 import {Kernel, next} from "./kernel.js";
 import {Machine, plainText} from "./machine.js";
-import {format, parse, scheduleOf, scheduleText} from "./settings.js";
+import {difference, format, mostSms, MOST_PTX, parse, patched, scheduleOf, scheduleText} from "./settings.js";
+import {Tasks} from "./tasks.js";
 
 const find = (id) => document.getElementById(id);
 const name = document.body.dataset.program;
@@ -22,12 +23,13 @@ class Playground {
     Object.assign(this, {program, sites, page, labs: program.labs ?? []});
     this.siteOf = new Map(sites.map((site) => [site.id, site]));
     this.kernel = new Kernel(
-        find("listing"), page.text, sites, (site) => this.toggle(site), (line) => this.viewer.runs && this.chooseLine(line));
-    this.answer = new Answer(find("answer"), page.file, this.kernel);
+        find("listing"), page.text, sites, (site) => this.tasks.guess(site) || this.toggle(site), (line) => this.viewer.runs && this.chooseLine(line));
+    this.answer = new Answer(find("answer"), page.file, this.kernel, (ids) => this.remove(ids));
     this.viewer = new Viewer(find("run"), {show: (run, event) => this.showLine(run, event)});
     this.machine = new Machine(new URL("sim/", document.baseURI), (progress) => this.showProgress(progress));
     this.baselines = new Map();  // traces of the unmodified kernel, by shape, SMs and schedule
-    this.editedPtx = null;
+    this.tasks = new Tasks(find("task"), this);
+    find("sms").max = mostSms(program);
     find("file").textContent = page.file;
     find("shape").replaceChildren(
         ...program.shapes.map(({id, label}) => element("option", {value: id}, label ?? id)));
@@ -65,13 +67,17 @@ class Playground {
     this.settings = settings;
     this.complain(problems.join(" "));
     this.update();
-    const first = this.changes[0]?.site ?? this.sites[0];
-    if (first) this.kernel.scrollTo(first.line);
+    const fence = this.sites.find(({instruction, found_by: by}) => instruction.startsWith("fence.proxy") && by?.startsWith("race"));
+    const line = settings.line ?? this.changes[0]?.site.line ?? (fence ?? this.sites[0])?.line;
+    if (settings.line !== null) this.kernel.point(line);
+    else if (line) this.kernel.scrollTo(line);
+    this.answer.say(this.isModified ? "Press Run." : "Remove a mark, then press Run.");
+    this.tasks.begin(settings.task);
   }
 
   /** After each change of the settings: the page and the address say the same. */
   changed() {
-    const text = format(this.settings, this.program);
+    const text = format(this.settings, this.program, this.sites);
     history.replaceState(null, "", text ? `#${text}` : location.pathname + location.search);
     this.update();
   }
@@ -95,16 +101,30 @@ class Playground {
             `${state === "removed" ? "Without" : "Weakened:"} line ${site.line}, ${site.label ?? site.instruction}`,
             () => this.set(site, "kept")));
     if (this.lab) entries.push(entry(`Lab: ${this.lab.id}`, () => this.chooseLab(null)));
-    if (this.editedPtx !== null) entries.push(entry("Edited PTX", () => this.discardPtx()));
+    const {patch} = settings;
+    if (patch) entries.push(entry(`Edited PTX, from line ${patch.from} on`, () => this.discardPtx()));
     find("changes").replaceChildren(...entries);
     find("restore").hidden = entries.length < 2;
     for (const button of document.querySelectorAll("[data-lab]"))
       button.setAttribute("aria-pressed", String(button.dataset.lab === settings.lab));
-    find("ptx-discard").disabled = this.editedPtx === null;
+    find("ptx-discard").disabled = !patch;
     if (find("ptx").open) this.showPtx();
   }
 
+  /** An edited text has its changes in itself, so that neither marks nor labs apply to it. */
+  get refuses() {
+    if (this.settings.patch) this.complain("The PTX is edited: discard the edits first, then marks and labs can be used again.");
+    return this.settings.patch !== null;
+  }
+  remove(ids) {
+    if (this.refuses) return;
+    for (const id of ids)
+      if (this.siteOf.has(id)) this.settings.states.set(id, "removed");
+    this.changed();
+    this.run();
+  }
   toggle(site) {
+    if (this.refuses) return;
     this.set(site, next(site, this.stateOf(site)));
   }
   set(site, state) {
@@ -116,14 +136,14 @@ class Playground {
     this.changed();
   }
   chooseLab(lab) {
+    if (this.refuses) return;
     this.settings.lab = lab;
     if (lab) this.settings.states.clear();
     this.changed();
   }
   restore() {
     this.settings.states.clear();
-    this.settings.lab = null;
-    this.editedPtx = null;
+    Object.assign(this.settings, {lab: null, patch: null});
     this.changed();
   }
 
@@ -131,7 +151,8 @@ class Playground {
 
   /** The whole PTX that takes the recording's place, and edits of its lines. Throws Error for what cannot be combined. */
   async changedProgram() {
-    if (this.editedPtx !== null) return {ptx: this.editedPtx};
+    if (this.settings.patch) return {ptx: patched(await this.kernelPtx(), this.settings.patch)};
+    if (this.tasks.hidden) return {edits: this.tasks.hidden.removed.edits};
     if (this.lab) return {};  // its recording has its PTX
     const changes = this.changes.map(({site, state}) => ({site, change: site[state]}));
     const whole = changes.filter(({change}) => change.ptx);
@@ -154,7 +175,7 @@ class Playground {
     return [this.recording, this.sms ?? "", scheduleText(this.settings.schedule)].join(" ");
   }
   get isModified() {
-    return this.settings.states.size > 0 || this.settings.lab !== null || this.editedPtx !== null;
+    return this.tasks?.hidden || this.settings.states.size > 0 || this.settings.lab !== null || this.settings.patch !== null;
   }
 
   async run() {
@@ -175,6 +196,7 @@ class Playground {
     try {
       const result = await this.machine.run({...request, ...await this.changedProgram()});
       this.answer.show(result, changes, lab);
+      this.tasks.judge(result);
       if (traced && result.trace) {
         if (!isModified) this.baselines.set(baselineKey, result.trace);
         const compared = isModified && !lab;  // a lab's recording is of a problem and a program of its own
@@ -262,11 +284,16 @@ class Playground {
 
   // --- PTX and labs -------------------------------------------------------------------------------------------------
 
+  async kernelPtx() {
+    return this.basePtx ??= await plainText(addressOf(this.program.ptx));
+  }
+
   async showPtx() {
-    if (this.editedPtx !== null) return;
     const text = find("ptx-text");
+    if (document.activeElement === text) return;  // it is being edited
+    text.readOnly = Boolean(this.lab);
     try {
-      this.basePtx ??= await plainText(addressOf(this.program.ptx));
+      await this.kernelPtx();
       if (this.lab) throw new Error("A lab runs PTX of its own. Restore it to see the kernel's.");
       const {ptx, edits = []} = await this.changedProgram();
       const lines = (ptx ?? this.basePtx).split("\n");
@@ -279,7 +306,7 @@ class Playground {
     }
   }
   discardPtx() {
-    this.editedPtx = null;
+    this.settings.patch = null;
     this.changed();
   }
 
@@ -316,8 +343,9 @@ class Playground {
     });
     on("sms", "change", (e) => {
       const sms = Number(e.target.value);
-      const known = Number.isInteger(sms) && sms >= 1 && sms <= 1024;
-      this.complain(known || !e.target.value ? "" : `SMs must be a whole number from 1 to 1024, not ${e.target.value}.`);
+      const most = mostSms(this.program);
+      const known = Number.isInteger(sms) && sms >= 1 && sms <= most;
+      this.complain(known || !e.target.value ? "" : `SMs must be a whole number from 1 to ${most}, not ${e.target.value}.`);
       this.settings.sms = known && sms !== this.shape.sms ? sms : null;
       this.changed();
     });
@@ -338,13 +366,26 @@ class Playground {
     on("previous-mark", "click", () => this.kernel.focus(-1));
     on("ptx", "toggle", () => find("ptx").open && this.showPtx());
     on("ptx-text", "input", (e) => {
-      this.editedPtx = e.target.value;
-      this.update();
+      if (this.basePtx === undefined) return;  // it is not shown yet
+      this.settings.patch = difference(this.basePtx, e.target.value);
+      this.settings.states.clear();  // what the marks had changed stands in the text
+      const isLong = (this.settings.patch?.text.length ?? 0) > MOST_PTX - 20;
+      this.changed();
+      this.complain(isLong ? "This edit is too long for the page's address: it is lost at a reload." : "");
     });
     on("ptx-discard", "click", () => this.discardPtx());
     on("theme", "click", () => {
       toggleTheme();
+      keepTheme();
       this.viewer.themeChanged();
+    });
+    on("share", "click", async () => {
+      try {
+        await navigator.clipboard.writeText(location.href);
+        find("status").textContent = "The address is copied.";
+      } catch {
+        this.complain(`The browser does not let a page copy. The address: ${location.href}`);
+      }
     });
     on("help", "click", () => find("keys").showModal());
     window.addEventListener("hashchange", () => this.read());
@@ -362,7 +403,25 @@ class Playground {
   }
 }
 
+// The theme is the one of the course's pages, where mkdocs-material keeps it.
+const THEME = `${new URL("..", document.baseURI).pathname}.__palette`;
+function keepTheme() {
+  const dark = document.documentElement.dataset.theme === "dark";
+  localStorage.setItem(THEME, JSON.stringify({
+    index: Number(dark),
+    color: {media: "", scheme: dark ? "slate" : "default", primary: "custom", accent: "custom"}
+  }));
+}
+function takeTheme() {
+  try {
+    const kept = JSON.parse(localStorage.getItem(THEME));
+    if (kept?.color) document.documentElement.dataset.theme = kept.color.scheme === "slate" ? "dark" : "light";
+  } catch { /* no storage, or of something else: as the system has it */ }
+}
+
+takeTheme();
 try {
+  find("problem").hidden = true;
   const [program, sites, page] = await Promise.all(["program.json", "sites.json", "page.json"].map(json));
   window.playground = new Playground(program, sites, page);
 } catch (error) {

@@ -1,14 +1,26 @@
 // The settings of a run, and their address: #without=SITE,...&weak=SITE,...&shape=ID&sms=N&schedule=latest&
-// check=strict&lab=NAME. An address may come from a stranger: each part is compared with the values that this page has,
-// and an unknown one is reported as text. Reading an address runs nothing.
+// check=strict&lab=NAME&ptx=FROM,COUNT,TEXT&line=SITE&task=find. A SITE is the name of a line's call, as in sites.json,
+// or L and the line's number. An address may come from a stranger: each part is compared with the values that this page
+// has, and an unknown one is reported as text; PTX is shown as text. Reading an address runs nothing.
 
 export const CHECKS = ["on", "strict", "off"];
-const MOST_SMS = 1024;
+export const TASKS = ["find", "restore"];
+export const MOST_PTX = 6000;  // characters of an edit in an address
 const MOST_SEED = 2 ** 32 - 1;
 
 /** Of a page just opened. */
 export function defaults(program) {
-  return {shape: program.shapes[0].id, sms: null, schedule: "default", check: "on", states: new Map(), lab: null};
+  return {
+    shape: program.shapes[0].id,
+    sms: null,
+    schedule: "default",
+    check: "on",
+    states: new Map(),
+    lab: null,
+    patch: null,  // of the PTX: {from, count, text}: count lines from line `from` on become text
+    line: null,   // to show
+    task: null
+  };
 }
 
 function wholeNumber(text, most) {
@@ -24,10 +36,36 @@ export function scheduleOf(text) {
 }
 export const scheduleText = (schedule) => typeof schedule === "string" ? schedule : `seed:${schedule.seed}`;
 
-/** Sites that a part of the address names: by id, or L12 for all sites of line 12. */
-function sitesOf(name, sites) {
+/** The most SMs that a program's GPU has. */
+export const mostSms = ({arch}) => arch === 90 ? 132 : 148;
+
+/** Sites that a part of the address names: by id, or by name or L12 those of a line: of a barrier the whole of it. */
+export function sitesOf(name, sites) {
   const line = /^L(\d{1,6})$/.exec(name);
-  return sites.filter((site) => line ? site.line === Number(line[1]) : String(site.id) === name);
+  const found = sites.filter((site) => line ? site.line === Number(line[1]) : site.name === name);
+  const whole = found.filter((site) => !site.is_half);
+  return whole.length ? whole : found.length ? found : sites.filter((site) => site.id === name);
+}
+
+/** An edit of PTX, from the text of an address; null for anything else. */
+function patchOf(text) {
+  const match = /^(\d{1,7}),(\d{1,7}),([^]*)$/.exec(text);
+  return match && text.length <= MOST_PTX ? {from: Number(match[1]), count: Number(match[2]), text: match[3].replace(/([^\n])$/, "$1\n")} : null;
+}
+
+/** The one range of lines in which two texts differ; `text` has a newline after each line. */
+export function difference(before, after) {
+  const [old, now] = [before.split("\n"), after.split("\n")];
+  let from = 0, end = 0;
+  while (from < Math.min(old.length, now.length) && old[from] === now[from]) ++from;
+  while (end < Math.min(old.length, now.length) - from && old.at(-1 - end) === now.at(-1 - end)) ++end;
+  return before === after ? null :
+                            {from: from + 1, count: old.length - end - from, text: now.slice(from, now.length - end).map((line) => line + "\n").join("")};
+}
+export function patched(text, {from, count, text: put}) {
+  const lines = text.split("\n");
+  lines.splice(from - 1, count, ...put.split("\n").slice(0, -1));
+  return lines.join("\n");
 }
 
 /** Settings from the part of an address behind #, and sentences about what this page does not have. */
@@ -44,7 +82,7 @@ export function parse(hash, program, sites) {
           refuse("the shape", value);
         break;
       case "sms": {
-        const sms = wholeNumber(value, MOST_SMS);
+        const sms = wholeNumber(value, mostSms(program));
         if (sms)
           settings.sms = sms;
         else
@@ -71,6 +109,22 @@ export function parse(hash, program, sites) {
         else
           refuse("the lab", value);
         break;
+      case "ptx":
+        settings.patch = patchOf(value);
+        if (!settings.patch) refuse("the PTX", value);
+        break;
+      case "task":
+        if (TASKS.includes(value))
+          settings.task = value;
+        else
+          refuse("the task", value);
+        break;
+      case "line": {
+        const [site] = sitesOf(value, sites);
+        settings.line = site?.line ?? wholeNumber(value.replace(/^L/, ""), 99999);
+        if (settings.line === null) refuse("the line", value);
+        break;
+      }
       case "without":
       case "weak":
         for (const part of value.split(",")) {
@@ -83,20 +137,32 @@ export function parse(hash, program, sites) {
         refuse("the setting", name);
     }
   }
+  const combined = [settings.patch, settings.lab, settings.states.size].filter(Boolean).length > 1;
+  if (combined) problems.push("Edited PTX, a lab and marks cannot be combined: the first of these three counts.");
+  if (settings.patch) settings.lab = null;
+  if (settings.patch || settings.lab) settings.states.clear();
   return {settings, problems};
 }
 
 /** The part of an address behind # that says these settings; empty for the defaults. */
-export function format(settings, program) {
+export function format(settings, program, sites) {
   const parts = new URLSearchParams();
   const usual = defaults(program);
-  const of = (state) => [...settings.states].filter(([, value]) => value === state).map(([id]) => id).join(",");
-  if (of("removed")) parts.set("without", of("removed"));
+  const name = (id) => {
+    const site = sites.find((each) => each.id === id);
+    return sitesOf(site.name, sites).length === 1 && sitesOf(site.name, sites)[0] === site ? site.name : id;
+  };
+  const of = (state) => [...settings.states].filter(([, value]) => value === state).map(([id]) => name(id)).join(",");
+  if (settings.task) parts.set("task", settings.task);
+  if (of("removed") && !settings.task) parts.set("without", of("removed"));
   if (of("weakened")) parts.set("weak", of("weakened"));
   if (settings.lab) parts.set("lab", settings.lab);
   if (settings.shape !== usual.shape) parts.set("shape", settings.shape);
   if (settings.sms) parts.set("sms", settings.sms);
   if (settings.schedule !== "default") parts.set("schedule", scheduleText(settings.schedule));
   if (settings.check !== "on") parts.set("check", settings.check);
+  const {patch} = settings;
+  const edit = patch && `${patch.from},${patch.count},${patch.text}`;
+  if (edit && edit.length <= MOST_PTX) parts.set("ptx", edit);
   return parts.toString().replaceAll("%2C", ",").replaceAll("%3A", ":");
 }

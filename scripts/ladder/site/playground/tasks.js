@@ -1,0 +1,135 @@
+// Two tasks that the page judges: find the line that it has removed unseen, and restore all lines from nothing.
+import {element} from "./explorer/panels.js";
+import {plural} from "./explorer/run.js";
+
+const TRIES = 3;  // before the line can be shown
+const isWhole = (site) => !site.is_half;
+const labelOf = (site) => site.label ?? site.instruction;
+const lineOf = (site) => `line ${site.line}, ${site.source || labelOf(site)}`;
+
+export class Tasks {
+  constructor(panel, page) {
+    Object.assign(this, {panel, page, task: null, hidden: null});
+  }
+
+  /** What the address asks for. Nothing runs yet. */
+  begin(task) {
+    Object.assign(this, {task, hidden: null, hasRun: false, tries: 0});
+    document.documentElement.dataset.task = task ?? "none";
+    if (task === "find") return this.hide();
+    if (task === "restore") return this.clear();
+    return this.say("", ["Find the missing line", () => this.choose("find")], ["Restore all lines from nothing", () => this.choose("restore")]);
+  }
+
+  choose(task) {
+    const {page} = this;
+    Object.assign(page.settings, {task, lab: null, patch: null});
+    page.settings.states.clear();
+    page.changed();
+    page.answer.say(task ? "Press Run." : "Remove a mark, then press Run.");
+    this.begin(task);
+  }
+
+  say(sentence, ...buttons) {
+    if (this.task) buttons.push(["End the task", () => this.choose(null)]);
+    this.panel.replaceChildren(
+        element("p", {}, sentence),
+        element("div", {class: "fields"}, ...buttons.map(([text, onclick]) => element("button", {type: "button", onclick}, text))));
+  }
+
+  // --- find the missing line ----------------------------------------------------------------------------------------
+
+  /** Removes a line of which something is on record; where nothing is, any line. */
+  hide() {
+    const known = this.page.sites.filter((site) => isWhole(site) && site.found_by && !site.partners.length);
+    const from = known.length ? known : this.page.sites.filter(isWhole);
+    Object.assign(this, {hidden: from[Math.floor(Math.random() * from.length)], hasRun: false, tries: 0});
+    this.page.kernel.accuse([], []);
+    this.say("One line of this kernel, still shown, does not run. Press Run, read what is reported, and click the line's mark.");
+  }
+
+  /** A click on a mark; false if it is not an answer. */
+  guess(site) {
+    if (this.task === "restore") return this.putBack(site);
+    if (this.task !== "find" || !this.hidden) return false;
+    if (!this.hasRun) {
+      this.say("Press Run first.");
+    } else if (site.line === this.hidden.line) {
+      this.reveal(`Yes, with ${plural(this.tries + 1, "click")}:`);
+    } else {
+      ++this.tries;
+      this.say(`No: ${lineOf(site)}, does run.`, ...(this.tries < TRIES ? [] : [["Show it", () => this.reveal("It is")]]));
+    }
+    return true;
+  }
+
+  reveal(words) {
+    const {hidden} = this;
+    this.page.kernel.point(hidden.line);
+    this.hidden = null;
+    const found = [hidden.found_by, hidden.orders].filter(Boolean).join("; ");
+    this.say(`${words} ${lineOf(hidden)}.${found ? ` On record without it: ${found}.` : ""}`, ["Another one", () => this.hide()]);
+  }
+
+  // --- restore all lines from nothing -------------------------------------------------------------------------------
+
+  clear() {
+    const {page} = this;
+    for (const site of page.sites.filter(isWhole)) page.settings.states.set(site.id, "removed");
+    page.changed();
+    this.offer("All marked lines are gone, and their text is hidden. Choose an instruction, then click a mark where it belongs.");
+  }
+
+  get gone() {
+    return this.page.changes.filter(({site}) => isWhole(site)).map(({site}) => site);
+  }
+
+  offer(sentence) {
+    const {gone} = this;
+    const before = this.panel.querySelector("select")?.value;
+    const labels = [...new Set(gone.map(labelOf))].sort();
+    this.say(sentence, ["Put one back", () => this.restore(gone.find((site) => site.verdict?.startsWith("required")) ?? gone[0])]);
+    const choice = element("select", {"aria-label": "Instruction"}, ...labels.map((label) => element("option", {value: label}, label)));
+    if (labels.includes(before)) choice.value = before;
+    this.panel.lastChild.prepend(choice);
+  }
+
+  putBack(site) {
+    const chosen = this.panel.querySelector("select")?.value;
+    if (this.page.stateOf(site) === "kept") {
+      this.offer(`Line ${site.line} is back already.`);
+    } else if (labelOf(site) === chosen) {
+      this.restore(site);
+    } else {
+      ++this.tries;
+      this.offer(`No: ${chosen} does not belong in line ${site.line}. ${plural(this.tries, "wrong place")} so far.`);
+    }
+    return true;
+  }
+
+  restore(site) {
+    if (!site) return;
+    this.page.set(site, "kept");
+    this.offer(`Line ${site.line} is back. ${plural(this.gone.length, "line")} to go; Run says whether they are missed.`);
+  }
+
+  // --- both ---------------------------------------------------------------------------------------------------------
+
+  /** After a run. */
+  judge({kind}) {
+    if (this.task === "find" && this.hidden) {
+      this.hasRun = true;
+      if (kind === "right") return this.hide();  // not missed with these settings
+      this.say("Which line does not run? Click its mark.");
+    }
+    if (this.task === "restore") {
+      const {gone} = this;
+      const missed = gone.filter((site) => site.verdict?.startsWith("required")).length;
+      const back = `${plural(this.tries, "wrong place")}, ${plural(gone.length, "line")} still gone`;
+      this.offer(kind !== "right" ? "Not yet: the report says what is missing next." :
+                 missed ? `Right with these settings; other settings miss ${plural(missed, "line")} more: ${back}.` :
+                          `The kernel is restored${gone.length ? "; lines that are still gone are not missed" : ""}: ${back}.`);
+    }
+    return undefined;
+  }
+}
