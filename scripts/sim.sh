@@ -79,6 +79,7 @@ and of --check=strict:
   MMA, then ordinary write        PTX ISA 9.7.16.6.5
   visible                         PTX ISA 8.10
   earlier tensor map              CUDA guide, tensor maps in global memory
+  elected lane                    PTX ISA 9.7.13.14 (elect.sync)
 
 The habits for --tolerate. Those with a star warn in every run without --seed and --latest, and are errors with these;
 the others warn with --check.

@@ -134,6 +134,7 @@ void Observer::on(const LaneEvent& event) {
     case What::Sync: detector_->sync_warp(who()); break;
     case What::Exit: detector_->exit(who()); break;
     case What::CtaExits: detector_->end(checked(*event.warp.cta)); break;
+    case What::Elects: who().threads().elected = event.lanes; break;
     case What::Registers: detector_->set_registers(who(), event.target); break;
     case What::WarpExits:
     case What::NextLaunch: break;

@@ -386,6 +386,7 @@ void Device::bind(Pending& pending, const KernelInfo& kernel, void* const* argum
   launch.lenient = options_.schedule == SchedulePolicy::Default;
   launch.tolerated = options_.tolerated;
   launch.warpgroups_as_one = launch.lenient || options_.tolerated.contains(Habit::WarpgroupRelease);
+  launch.elects_last = options_.check == Options::Check::Strict;
   launch.warpgroups_begin_as_one = launch.warpgroups_as_one || options_.tolerated.contains(Habit::WarpgroupAcquire);
   switch (options_.arithmetic) {
     case Options::Arithmetic::Exact: launch.exact_budget = ~0ull; break;

@@ -87,6 +87,7 @@ struct Launch {
   /// A warp's part of a wgmma begins only when all four warps have issued it. Hardware does so; the ISA does not
   /// promise it.
   bool warpgroups_begin_as_one = true;
+  bool elects_last = false;  ///< elect.sync elects the highest lane: the ISA does not say which
   bool cancel_cluster(uint32_t* number) {
     if (grants) {
       *number = 0;

@@ -53,6 +53,7 @@ enum class MissingLink::What : uint8_t {
   WgmmaFence,
   WgmmaWait,
   SameRegisters,
+  SameLane,
   FirstWrite,
   // Ends of CTAs, lanes, clusters, launches.
   PhaseBeforeExit,

@@ -147,6 +147,7 @@ struct LaneEvent {
     CtaExits,    ///< the CTA's last lanes have exited
     NextLaunch,  ///< griddepcontrol.launch_dependents
     Registers,   ///< setmaxnreg to `target` registers
+    Elects,      ///< elect.sync has elected the one lane in `lanes`
   } what;
   Warp& warp;
   Mask lanes = 0, others = 0;

@@ -113,6 +113,7 @@ constexpr MissingText kMissing[] = {
     {"wgmma fence", "wgmma.fence", "wgmma.fence between {from} and {to}"},
     {"wgmma wait", "wgmma.wait_group", "wgmma.wait_group for the group of the first, before {to}"},
     {"same registers", "setmaxnreg", "the same setmaxnreg in all four warps of a warpgroup (warps {0} to {1})"},
+    {"same lane", "elect.sync", "execution of {from} and {to} by the same lane: both by the elected one, or neither"},
     {"first write", "tcgen05.st", "an MMA that does not accumulate (scale-d), tcgen05.st or tcgen05.cp before {to}"},
     {"phase before exit", "mbarrier.try_wait",
      "a wait (mbarrier.try_wait) for the phase of {0} in which it arrives, by a thread of {1}[, which {2} waits there]"

@@ -292,6 +292,20 @@ const std::vector<Form> kOneVerdict = {
     {"a wait for a peer, default scope", remote(".release.cluster", ""), "habit remote-arrival-scope", 2, 32},
     {"a relaxed arrival at a peer", remote(".relaxed.cluster", ".acquire.cluster"), "error (read after write)", 2, 32}};
 
+/// These threads issue a bulk store, commit it, and wait for it.
+std::string stored_by(const std::string& issues, const std::string& commits, const std::string& waits) {
+  return begin() + "elect.sync %r24|%p6, -1; setp.eq.and.u32 %p5, %r2, 0, %p6;\nbar.warp.sync -1; @!" + issues +
+         " bra issued; cp.async.bulk.global.shared::cta.bulk_group [%rd1], [%r5], 512; issued: bar.warp.sync -1; @!" +
+         commits + " bra committed; cp.async.bulk.commit_group; committed: bar.warp.sync -1; @!" + waits +
+         " bra waited; cp.async.bulk.wait_group 0; waited: bar.warp.sync -1;" + kEnd;
+}
+const std::vector<Form> kElections = {
+    {"thread 0 throughout", stored_by("%p1", "%p1", "%p1"), ""},
+    {"the elected thread throughout", stored_by("%p5", "%p5", "%p5"), ""},
+    {"the elected thread commits and waits", stored_by("%p1", "%p5", "%p5"), "strict error (elected lane)"},
+    {"the elected thread issues", stored_by("%p5", "%p1", "%p1"), "strict error (elected lane)"},
+    {"the elected thread waits", stored_by("%p1", "%p1", "%p5"), "strict error (elected lane)"}};
+
 const std::string kAllocate =
                       "setp.lt.u32 %p5, %r1, 32; @%p5 tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 "
                       "[columns], 32; tcgen05.fence::before_thread_sync; bar.sync 0; "
@@ -370,6 +384,7 @@ TEST(OrderKinds, RegistersOfAWarpgroup) { expect_kinds(kRegisters); }
 TEST(OrderKinds, InvalidationsOfBarriersInUse) { expect_kinds(kInvalidations); }
 TEST(OrderKinds, LanesThatCanBeLapped) { expect_kinds(kLapped); }
 TEST(OrderKinds, OneOmissionHasOneVerdict) { expect_kinds(kOneVerdict); }
+TEST(OrderKinds, RelianceOnTheElectedLane) { expect_kinds(kElections); }
 TEST(OrderKinds, TensorMemory) { expect_kinds(kTensor); }
 
 TEST(OrderKinds, AWaitMayReturnFalseInEveryScheduleButTheDefault) {

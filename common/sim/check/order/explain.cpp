@@ -756,6 +756,22 @@ void RaceDetector::check_written(const By& by, const CtaKnowledge& cta, const st
 }
 
 /// The warps of a warpgroup execute the same setmaxnreg instructions.
+void RaceDetector::elected_other(const By& by, const WarpKnowledge::Open& open) {
+  const Findings::Key key =
+      Findings::key(Rule::StrictElection, names_.first_of_line(open.site), names_.first_of_line(by.site));
+  tell(key, by.cta.place.cluster, 0, [&] {
+    Finding finding;
+    finding.first = side(By{by.cta, by.warp, open.lanes, open.site});
+    finding.second = side(by);
+    const bool is_elected = (by.threads().elected & by.lanes) != 0;
+    finding.what = std::string("does not include the first, of another lane; elect.sync has elected the ") +
+                   (is_elected ? "second" : "first") + " of the two lanes";
+    finding.missing = {
+        .what = MissingLink::What::SameLane, .from = names_.locate(open.site), .to = names_.locate(by.site)};
+    return finding;
+  });
+}
+
 void RaceDetector::check_registers(const CtaKnowledge& cta) {
   for (size_t first = 0; first < cta.warps.size(); first += 4) {
     const size_t end = std::min(first + 4, cta.warps.size());

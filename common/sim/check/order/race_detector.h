@@ -395,6 +395,9 @@ class RaceDetector {
   void note_waiter(const By& by, BarrierChannel& barrier);
   void check_unwaited(const By& by, uint32_t offset, const BarrierChannel& barrier);
   void check_settled(const By& by, uint32_t offset, const BarrierChannel& barrier);
+  void issued(const By& by, size_t queue);
+  void ended(const By& by, size_t queue);
+  void elected_other(const By& by, const WarpKnowledge::Open& open);
   void check_registers(const CtaKnowledge& cta);
   void check_written(const By& by, const CtaKnowledge& cta, const std::vector<Range>& cells);
   void check_begun(const By& by, const CtaKnowledge& target, const char* does);

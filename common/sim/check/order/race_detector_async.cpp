@@ -7,6 +7,8 @@
 namespace sim::order {
 namespace {
 
+constexpr size_t kBulkStores = 2, kBulkGroups = 3;  // in WarpKnowledge::open
+
 void forget_old(std::vector<WarpKnowledge::Commit>& commits) {
   constexpr size_t kMost = 512;
   if (commits.size() > kMost) commits.erase(commits.begin(), commits.begin() + kMost / 2);
@@ -172,12 +174,26 @@ void RaceDetector::landed(OperationRecord& operation, size_t index, CtaKnowledge
   arrived(barrier_cta, offset, operation.signal);
 }
 
+void RaceDetector::issued(const By& by, size_t queue) {
+  WarpKnowledge::Open& open = by.threads().open[queue];
+  open.lanes |= by.lanes, open.site = by.site;
+}
+
+/// These lanes commit or await what they have issued, or else a lane that elect.sync has elected.
+void RaceDetector::ended(const By& by, size_t queue) {
+  WarpKnowledge& warp = by.threads();
+  WarpKnowledge::Open& open = warp.open[queue];
+  if (open.lanes != 0 && !(open.lanes & by.lanes) && warp.elected & (open.lanes | by.lanes)) elected_other(by, open);
+  open.lanes &= ~by.lanes;
+}
+
 std::unique_ptr<OperationRecord> RaceDetector::bulk_store(const By& by, const std::vector<Range>& from,
                                                           const std::vector<Range>& to, bool reduces) {
   WarpKnowledge& warp = by.threads();
   const Knowledge& knows = warp.knowledge(std::countr_zero(by.lanes));
   auto operation = std::make_unique<OperationRecord>();
   warp.act();
+  issued(by, kBulkStores);
   RecordedAccess read = made_by(by, Role::BulkStore, Proxy::Async);
   read.row = row_of(by.cta, warp, Own::BulkReads);
   read.position = ++warp.issued[static_cast<size_t>(Own::BulkReads)];
@@ -211,12 +227,15 @@ void RaceDetector::written(OperationRecord& operation, bool changed) {
 
 void RaceDetector::bulk_commit(const By& by) {
   WarpKnowledge& warp = by.threads();
+  ended(by, kBulkStores);
+  issued(by, kBulkGroups);
   warp.bulk.push_back({warp.issued[static_cast<size_t>(Own::BulkReads)], by.lanes});
   forget_old(warp.bulk);
 }
 
 void RaceDetector::bulk_wait(const By& by, uint32_t pending, bool reads_only) {
   const WarpKnowledge& warp = by.threads();
+  ended(by, kBulkGroups);
   learn_of_queue(by, Own::BulkReads, warp.bulk, pending);
   if (!reads_only) learn_of_queue(by, Own::BulkWrites, warp.bulk, pending);
 }
@@ -280,9 +299,10 @@ std::pair<uint16_t, Tick>& RaceDetector::queue_of(const By& by, uint32_t group) 
 void RaceDetector::tensor_operation(const By& by, const Mma& mma) {
   WarpKnowledge& warp = by.threads();
   warp.act();
-  auto& [row, issued] = queue_of(by, mma.group);
+  issued(by, mma.group - 1);
+  auto& [row, number_issued] = queue_of(by, mma.group);
   RecordedAccess access = made_by(by, Role::MmaOperand, Proxy::Async);
-  access.row = row, access.position = ++issued;
+  access.row = row, access.position = ++number_issued;
   access.lanes = kAll;
   access.detail = mma.accumulator;
   const Context context{by, warp, warp.knowledge(std::countr_zero(by.lanes)), by.lanes, true, false};
@@ -305,14 +325,15 @@ void RaceDetector::tensor_operation(const By& by, const Mma& mma) {
 
 Signal RaceDetector::tensor_commit(const By& by, uint32_t group) {
   fence_before_thread_sync(by);  // a commit implies it
-  auto& [row, issued] = queue_of(by, group);
-  ++issued;  // commits of one thread arrive in their order
+  ended(by, group - 1);
+  auto& [row, number_issued] = queue_of(by, group);
+  ++number_issued;  // commits of one thread arrive in their order
   Signal tells = work_signal(by);
   by.threads().act();
   tells.tick = by.threads().tick;
-  tells.queue = row, tells.queue_position = issued;
+  tells.queue = row, tells.queue_position = number_issued;
   tells.happened = tells.released =
-      tells.happened.with(by.cta.place.cta, by.threads().warps, {{row, kAll, entry(issued, kAllFields)}});
+      tells.happened.with(by.cta.place.cta, by.threads().warps, {{row, kAll, entry(number_issued, kAllFields)}});
   return tells;
 }
 

@@ -75,6 +75,9 @@ constexpr RuleText kRules[] = {
     {"earlier tensor map", Grade::Strict, Example, "CUDA guide, tensor maps in global memory",
      "A tensor map in global memory that a copy or an earlier kernel has written may be used only after "
      "fence.proxy.tensormap::generic.acquire."},
+    {"elected lane", Grade::Strict, Text, "PTX ISA 9.7.13.14 (elect.sync)",
+     "Which lane elect.sync elects is not specified: it is the same one for the same mask. A commit or a wait concerns "
+     "operations of its own thread only. Hardware elects the lowest lane; --check=strict the highest."},
 };
 static_assert(std::size(kRules) == static_cast<size_t>(Rule::kCount));
 

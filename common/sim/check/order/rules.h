@@ -34,6 +34,7 @@ enum class Rule : uint8_t {
   StrictMmaThenGeneric,
   StrictVisible,
   StrictTensorMap,
+  StrictElection,
   kCount
 };
 

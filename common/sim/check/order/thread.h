@@ -93,6 +93,14 @@ class WarpKnowledge {
   std::vector<WgmmaGroup> wgmma_groups;
   size_t wgmma_forgotten = 0;          ///< number of groups before those in `wgmma_groups`
   std::array<Tick, 64> wgmma_ticks{};  ///< of the last wgmmas: the tick of their issue, by position % 64
+  /// The lane that elect.sync elected last; and lanes with operations that no commit, or no wait, of theirs includes:
+  /// tcgen05 of groups 1 and 2, bulk stores, and groups of these.
+  Mask elected = 0;
+  struct Open {
+    Mask lanes = 0;
+    uint32_t site = 0;  ///< of the last one
+  };
+  std::array<Open, 4> open;
   /// setmaxnreg: the instructions and their operands.
   std::vector<std::pair<uint32_t, uint32_t>> registers;
 

@@ -1,5 +1,6 @@
 // Instructions that lanes of a warp execute together: elections, shuffles, votes, reductions, __syncwarp.
 #include <algorithm>
+#include <bit>
 #include <cmath>
 
 #include "exec/arithmetic/numeric.h"
@@ -59,7 +60,10 @@ struct Elect {
 Flow elect(Warp& w, const Elect& o, Mask m) {
   Mask member;
   if (!gather_members(w, o.members, &m, &member)) return Flow::Block;
-  const int elected = first_lane(m & member);  // the lowest lane, as measured on hardware
+  Cluster& cluster = cluster_of(w);
+  // Hardware elects the lowest lane, as measured.
+  const int elected = cluster.launch->elects_last ? std::bit_width(m & member) - 1 : first_lane(m & member);
+  cluster.watchers.tell(LaneEvent{LaneEvent::What::Elects, w, 1u << elected});
   for_lanes(m, [&](int i) { lanes<uint32_t>(w, o.d.value)[i] = static_cast<uint32_t>(elected); });
   if (o.d.predicate >= 0) set_predicate(w, o.d.predicate, m, 1u << elected);
   return Flow::Next;
