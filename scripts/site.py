@@ -25,7 +25,9 @@ from functools import partial
 from pathlib import Path
 
 from ladder import command, files
-from ladder.site import links, playground
+from ladder.levels import names
+from ladder.results import data
+from ladder.site import links, playground, programs
 
 WORK = files.BUILD / "site"
 VENV = WORK / "venv"
@@ -96,7 +98,8 @@ def build(output: Path, pages_only: bool) -> None:
         raise command.UsageError(f"-o {output}: the generator itself lies in there; the default is {WORK / 'html'}.")
     python = install()
     if not pages_only:
-        call(files.SCRIPTS / "build.sh")
+        bugs = (f"field_bug_{row['program']}" for row in data.read_rows(programs.FIELD_BUGS)[1])
+        call(files.SCRIPTS / "build.sh", *map(names.short, names.all_levels()), "warm_up", *bugs)
         call(files.SCRIPTS / "build.sh", "web")
     render(python, output, "" if pages_only else "explorer playground")
     if not pages_only:

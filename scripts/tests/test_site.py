@@ -9,6 +9,7 @@ import subprocess
 import unittest
 
 from ladder import files
+from ladder.results import data
 from ladder.site import links, pages, programs, tries
 from tests import support
 
@@ -98,6 +99,13 @@ class Checker(support.Scratch):
     def test_style_sheets(self) -> None:
         text = "a { background: url(https://a.org/x.png) } @import 'gone.css';"
         self.assertEqual(len(self.problems("", style_css=text)), 2)
+
+
+class Workflow(unittest.TestCase):
+    def test_each_label_is_in_a_job(self) -> None:
+        jobs = re.findall(r"^ *labels: (.*)$", (support.ROOT / ".github/workflows/tests.yml").read_text("utf-8"), re.M)
+        labels = [row["label"] for row in data.read_rows(support.ROOT / "common" / "tests" / "labels.csv")[1]]
+        self.assertEqual(sorted("|".join([*jobs, "lint"]).split("|")), sorted(labels))
 
 
 class Tries(unittest.TestCase):

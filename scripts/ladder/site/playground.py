@@ -31,8 +31,11 @@ POLICY = ("default-src 'none'; script-src 'self' 'wasm-unsafe-eval'; style-src '
 FIRST_PAGE = "level05_sm100"
 ABOUT = ("Each page runs a kernel of the course on a simulated GPU, inside this browser. Remove a fence, a wait, an "
          "arrival or a barrier with a click, press <b>Run</b>, and see what breaks: which accesses race, which warps "
-         f'wait for which, which tiles are wrong. For a start: <a href="{FIRST_PAGE}.html">level 05 on Blackwell</a>. '
-         "Find its line <code>fence_proxy_async</code>, remove it, and run.")
+         "wait for which, which tiles are wrong. For a start: "
+         f'<a href="{FIRST_PAGE}.html#line=fence_proxy_async_shared">'
+         "level 05 on Blackwell</a>: remove the marked line, and run. Or let the page judge you: "
+         f'<a href="{FIRST_PAGE}.html#task=find">find the missing line</a>, '
+         f'<a href="{FIRST_PAGE}.html#task=restore">restore all lines from nothing</a>.')
 FIELD_BUGS = "field_bugs"  # the page that lists them
 ABOUT_FIELD_BUGS = ("Bugs from public trackers, written anew, and their fixes. Each link opens the program with the "
                     "schedule and the check that it names; press <b>Run</b> there. The reports and their lessons: "
@@ -136,7 +139,8 @@ def index(programs: Sequence[Program]) -> str:
     lines = []
     for title, group in rows.items():
         links = " ".join(f'<a href="{one.name}.html">{html.escape(label(one))}</a>' for one in group)
-        lines.append(f"<tr><th scope=\"row\">{html.escape(title)}</th><td>{links}</td></tr>")
+        idea = next((html.escape(str(one.facts["idea"])) for one in group if one.level), "")
+        lines.append(f"<tr><th scope=\"row\">{html.escape(title)}</th><td>{links}</td><td>{idea}</td></tr>")
     lines.append('<tr><th scope="row">Bugs from the field</th>'
                  f'<td><a href="{FIELD_BUGS}.html">All, with their fixes</a></td></tr>')
     return listing("Playground", [], ABOUT, lines)

@@ -10,6 +10,7 @@ import itertools
 import json
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Optional
@@ -98,8 +99,10 @@ def write_level(level: str, arch: int, folder: Path, build: Path, with_labs: boo
         shapes.append({"id": problem.name, "label": label_of(problem.case.shape), "m": m, "n": n, "k": k,
                        "sms": problem.case.sms, "recording": f"{problem.name}.rec.gz", "shows": problem.shows})
     source = names.kernel_path(files.ROOT, level, arch)
-    labs = [write_lab(each, folder, build) for each in lab.all_labs() if (each.level, each.arch) == (level, arch)
-            and "compile" not in each.modes] if with_labs else []
+    offered = [each for each in lab.all_labs() if (each.level, each.arch) == (level, arch)
+               and "compile" not in each.modes and with_labs]
+    with ThreadPoolExecutor() as pool:
+        labs = list(pool.map(lambda each: write_lab(each, folder, build), offered))
     write(folder, {"title": d.title, "idea": d.idea, "level": level, "arch": arch, "config": kernel.config,
                    "source": str(source.relative_to(files.ROOT)), "shapes": shapes, "labs": labs},
           level_sites(kernel, recorded), kernel.embedded, recorded)
