@@ -727,7 +727,7 @@ void RaceDetector::check_settled(const By& by, uint32_t offset, const BarrierCha
 }
 
 /// Tensor memory that is read, and nothing has been written there since its allocation.
-void RaceDetector::check_written(const By& by, const CtaKnowledge& cta, const std::vector<Range>& cells) {
+void RaceDetector::check_written(const By& by, const CtaKnowledge& cta, std::span<const Range> cells) {
   uint32_t allocation = 0;
   bool is_written = false;
   const auto look = [&](const Cell& cell, uint64_t, uint64_t) {

@@ -399,7 +399,7 @@ class RaceDetector {
   void ended(const By& by, size_t queue);
   void elected_other(const By& by, const WarpKnowledge::Open& open);
   void check_registers(const CtaKnowledge& cta);
-  void check_written(const By& by, const CtaKnowledge& cta, const std::vector<Range>& cells);
+  void check_written(const By& by, const CtaKnowledge& cta, std::span<const Range> cells);
   void check_begun(const By& by, const CtaKnowledge& target, const char* does);
   void check_pair_allocated(const By& by, const CtaKnowledge& peer, uint64_t cell, const Context& context);
   std::vector<uint32_t> writers_of_map(uint64_t address);

@@ -315,7 +315,7 @@ void RaceDetector::tensor_operation(const By& by, const Mma& mma) {
             Context{by, warp, context.knows, by.lanes, true, false, each.cta});
   };
   if (mma.accumulates && mma.result == Role::MmaResult) {
-    for (const TensorRange& each : mma.results) check_written(by, *each.cta, {each.range});
+    for (const TensorRange& each : mma.results) check_written(by, *each.cta, {&each.range, 1});
   }
   touch_all(Role::MmaOperand, Proxy::Async, true, false, mma.operands);
   touch_all(Role::MmaSource, Proxy::Tensor, true, false, mma.sources);
