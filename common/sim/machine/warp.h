@@ -49,7 +49,6 @@ struct Split {
   Wait wait = Wait::None;
   uint32_t arguments[2] = {0, 0};  ///< of the wait, for reports and wake-ups: barrier address and parity, ...
   int32_t result = -1;             ///< predicate register that a successful wait sets
-  uint64_t timed_out_at = ~0ull;   ///< Cluster::changes when a try_wait last timed out
 
   /// The split waits from now on; functions of machine/wake.h end the wait.
   void block(Wait why, uint32_t first = 0, uint32_t second = 0) {
