@@ -244,10 +244,11 @@ start() {  # start PROGRAM [ARGUMENT...]: with the options, in each schedule tha
 }
 
 # What the libraries would only find at the first call of the runtime.
-gpus=$(cd "$here/../common/sim/machine/gpus" && printf '%s, ' *.csv)
-gpus=${gpus//.csv/}
-[[ -z ${LADDER_SIM_GPU-} || ", $gpus" == *", $LADDER_SIM_GPU, "* ]] ||
-  fail "--gpu: there is no description of a GPU '$LADDER_SIM_GPU'; known are ${gpus%, }."
+if [[ -n ${LADDER_SIM_GPU-} && ! -e $here/../common/sim/machine/gpus/$LADDER_SIM_GPU.csv ]]; then
+  known=$(cd "$here/../common/sim/machine/gpus" && printf '%s, ' *.csv)
+  known=${known//.csv/}
+  fail "--gpu: there is no description of a GPU '$LADDER_SIM_GPU'; known are ${known%, }."
+fi
 case ${LADDER_SIM_ARITH-} in
   '' | exact | fast) ;;
   *) fail "--arith: '$LADDER_SIM_ARITH' is neither exact nor fast." ;;
