@@ -30,12 +30,9 @@ class Constants(unittest.TestCase):
         measured = {row["name"] for row in derived if row["kind"] == "measured"}
         self.assertEqual(measured, set(derivation.RULES) | {"model_error"})
 
-    def test_so_they_do_on_an_H100_of_the_experiments_that_were_run(self) -> None:
+    def test_so_they_do_on_an_H100(self) -> None:
         rows = data.read_rows(CALIBRATION.with_name("h100_calibration.csv"))[1]
-        run = {row["experiment"] for row in rows}
-        self.assertEqual(derivation.derived(constants("h100"), rows, run), constants("h100"))
-        with self.assertRaises(KeyError):
-            derivation.derived(constants("h100"), rows)
+        self.assertEqual(derivation.derived(constants("h100"), rows), constants("h100"))
 
     def test_another_measurement_is_another_constant(self) -> None:
         rows = [dict(row) for row in data.read_rows(CALIBRATION)[1]]
@@ -115,6 +112,19 @@ class Account(unittest.TestCase):
         for point, shares in accounts.items():
             self.assertAlmostEqual(sum(shares[part.key] for part in account.PARTS), 1, delta=2e-4, msg=str(point))
             self.assertLess(shares["unexplained"], 0.01, point)
+
+    def test_the_link_limits_levels_02_to_04_on_an_H100_as_a_profiler_says(self) -> None:
+        accounts, context = account.recorded(support.ROOT), Context(support.ROOT, data.load_results())
+        counted = {(each.model["level"], each.model["m"]): each for each in predicted.profiled(context)}
+        for level in ("level02_tma_swizzle", "level03_warp_specialize"):
+            shares = accounts[level, "h100", "8192"]
+            operands = [part.key for part in account.PARTS if part.title.startswith("operands: ")]
+            self.assertEqual(max(operands, key=lambda key: shares[key]), "link", level)
+        for level in ("level02_tma_swizzle", "level03_warp_specialize", "level04_smem_epilogue"):
+            each = counted[level, "8192"]
+            self.assertIn("link", each.model["limit"])
+            self.assertEqual(each.busiest[0], "link between L2's halves")
+        self.assertEqual(counted["level08_deep_pipeline", "8192"].busiest, ["tensor cores"])
 
 
 class Tiles(unittest.TestCase):

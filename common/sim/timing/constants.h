@@ -19,7 +19,7 @@ struct Constants {
   F(mma_flops_per_cycle) F(mma_min_columns) F(mma_latency) F(mma_pair_latency) F(mma_bytes_per_cycle) \
   F(mma_restart) F(mma_group) F(tmem_latency) F(tmem_bytes_per_cycle) F(tma_issue) F(tma_row) F(l2_latency) \
   F(dram_latency) F(gpc_bytes_per_second) F(l2_bytes_per_second) F(l2_request_bytes) F(l2_merge) F(l2_useful_bytes) \
-  F(l2_fill_bytes_per_second) F(l2_far_latency) F(spread) \
+  F(l2_link_bytes_per_second) F(l2_link_clock_exponent) F(l2_far_latency) F(spread) \
   F(dram_bytes_per_second) F(l2_clock_exponent) F(dram_clock_exponent) F(store_latency) F(store_bytes_per_cycle) F(store_line) \
   F(gpc_store_bytes_per_second) F(shared_wavefront) F(l1_latency) F(global_latency) F(cta_start) \
   F(launch_gap) F(power_idle) F(power_flop) F(power_l2_byte) F(power_sm_byte) F(power_dram_byte) \

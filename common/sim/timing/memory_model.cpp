@@ -57,14 +57,16 @@ MemoryModel::MemoryModel(const Constants& constants, std::vector<Chunk> chunks, 
     half.order[head] = {head, head};
     half.held.resize(chunks_.size(), Held::Nothing);
     half.ready.resize(chunks_.size(), kNever);
-    half.why.resize(chunks_.size());
+    half.home_ready.resize(chunks_.size(), kNever);
+    half.in_dram.resize(chunks_.size());
   }
 }
 
 MemoryModel::Half MemoryModel::half(const Constants& constants, double ghz, double l2) const {
   const double cycles = ghz * 1e9;
   return {.l2 = Queue(constants.l2_bytes_per_second * l2 / half_count_ / cycles),
-          .fill = Queue(constants.l2_fill_bytes_per_second * l2 / cycles)};
+          .link = Queue(constants.l2_link_bytes_per_second *
+                        power(ghz / constants.clock_max, constants.l2_link_clock_exponent) / cycles)};
 }
 
 int64_t MemoryModel::bytes_of(uint32_t chunk, Held held) const {
@@ -97,17 +99,17 @@ void MemoryModel::keep(Half& half, uint32_t chunk, Held held) {
   }
 }
 
-Tick MemoryModel::fetch(uint32_t chunk, Tick now) {
+Tick MemoryModel::fetch(uint32_t chunk, Tick now, uint32_t client) {
   Tick there = now;
   for (uint32_t i = 0; i < half_count_; ++i) {
     Half& half = halves_[i];
     if (half.held[chunk] == Held::Nothing) {
       const int64_t bytes = bytes_of(chunk, Held::Homes);
       dram_read_ += bytes;
-      half.why[chunk] = {.dram = Queued::cycles(dram_.ahead(now))};
-      half.ready[chunk] = dram_.serve(now, bytes) + dram_latency_;
+      half.in_dram[chunk] = Queued::cycles(dram_.ahead(now, client));
+      half.home_ready[chunk] = dram_.serve(now, bytes, client) + dram_latency_;
     }
-    there = std::max(there, half.ready[chunk]);
+    there = std::max(there, half.home_ready[chunk]);
     keep(half, chunk, Held::Homes);
   }
   return there;
@@ -135,7 +137,8 @@ Tick MemoryModel::read(uint32_t chunk, uint32_t gpc, uint32_t tpc, Asked asked, 
   askers_[mine] = asker;
   l2_bytes_ += bytes;
   const int64_t lines = as_lines(chunks_[chunk]);
-  Half& half = halves_[half_of_gpc_[gpc]];
+  const uint32_t side = half_of_gpc_[gpc];
+  Half& half = halves_[side];
   queued_ = {};
   const Tick in_port = gpc_[gpc].ahead(now), in_l2 = half.l2.ahead(now);
   const Tick through_port = gpc_[gpc].serve(now, lines), through_l2 = half.l2.serve(now, lines);
@@ -144,22 +147,24 @@ Tick MemoryModel::read(uint32_t chunk, uint32_t gpc, uint32_t tpc, Asked asked, 
   else
     queued_.l2 = Queued::cycles(in_l2);
   Tick there = std::max({last, through_port, through_l2});
-  if (half.held[chunk] != Held::All) {
+  const bool is_first = half.held[chunk] != Held::All;
+  if (!is_first && half.ready[chunk] > there && arrives_[mine] > now) {  // it is on its way to this GPC
+    queued_.link = stood_[mine].link, queued_.dram = stood_[mine].dram;
+    there = std::max(there, arrives_[mine] - latency_);
+  } else if (is_first || half.ready[chunk] > there) {
     const uint32_t partner = chunks_[chunk].partner;
-    if (partner != chunk) fetch(partner, there);
-    Tick filled = fetch(chunk, there);
-    if (half_count_ > 1) {
-      const Tick in_fill = half.fill.ahead(there), through_fill = half.fill.serve(there, bytes);
-      if (through_fill > filled) half.why[chunk] = {.link = Queued::cycles(in_fill)};
-      filled = std::max({filled, through_fill, there + far_latency_});
+    if (partner != chunk) fetch(partner, there, side);
+    Tick filled = fetch(chunk, there, side);
+    if (filled > there) queued_.dram = half.in_dram[chunk];
+    if (const int64_t far = bytes - bytes_of(chunk, Held::Homes); far > 0) {
+      link_bytes_ += far;
+      queued_.link = Queued::cycles(half.link.ahead(there));
+      filled = std::max({filled, half.link.serve(there, far), there + far_latency_});
     }
-    half.ready[chunk] = filled;
+    half.ready[chunk] = is_first ? filled : std::min(half.ready[chunk], filled);
+    there = filled;
   }
   keep(half, chunk, Held::All);
-  if (half.ready[chunk] > there) {
-    queued_.link = half.why[chunk].link, queued_.dram = half.why[chunk].dram;
-    there = half.ready[chunk];
-  }
   stood_[mine] = queued_;
   return arrives_[mine] = there + latency_;
 }
@@ -170,7 +175,7 @@ Tick MemoryModel::read_ordinary(int64_t bytes, double from_dram, uint32_t gpc, T
   Tick there = std::max(gpc_[gpc].serve(now, bytes), half.l2.serve(now, bytes));
   if (const auto missing = static_cast<int64_t>(static_cast<double>(bytes) * from_dram); missing > 0) {
     dram_read_ += missing;
-    there = std::max(there, dram_.serve(now, missing));
+    there = std::max(there, dram_.serve(now, missing, half_of_gpc_[gpc]));
   }
   return there;
 }
@@ -178,7 +183,7 @@ Tick MemoryModel::read_ordinary(int64_t bytes, double from_dram, uint32_t gpc, T
 Tick MemoryModel::write(int64_t bytes, int64_t sent, uint32_t gpc, Tick now) {
   dram_written_ += bytes;
   const Tick out = gpc_out_[gpc].serve(now, sent);
-  dram_.serve(out, bytes);
+  dram_.serve(out, bytes, half_of_gpc_[gpc]);
   for (unplaced_ += bytes; unplaced_ >= kPiece; unplaced_ -= kPiece) {
     const uint32_t piece = first_piece_ + next_piece_;
     next_piece_ = (next_piece_ + 1) % (static_cast<uint32_t>(chunks_.size()) - first_piece_);

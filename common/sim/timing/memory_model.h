@@ -1,9 +1,11 @@
 // The memory system that all SMs share: L2, the links to it, and DRAM. Times are integers, in ticks.
 //
 // L2 has two halves. Every line has its home in one half, and only that half requests it from DRAM. SMs read from the
-// half of their GPC; a line whose home is the other half is kept in both. So each half holds everything that its own
-// SMs read, and is filled at a rate of its own, from DRAM or from the other half. CTAs in different halves that load
-// the same data save DRAM traffic, but no fills.
+// half of their GPC; a line whose home is the other half comes over the link between the halves, and is kept in both.
+// So each half holds everything that its own SMs read. Until a line has come, each GPC that requests it there sends a
+// request of its own over the link, and gets an answer of its own. CTAs in different halves that load the same data
+// save DRAM traffic, but nothing on the link. DRAM serves the halves in turn: while both wait for it, each gets half of
+// it, however much it asks for.
 #pragma once
 
 #include <algorithm>
@@ -36,6 +38,41 @@ class Queue {
 
  private:
   Tick ticks_per_kib_, free_ = 0, busy_ = 0;
+};
+
+/// Serves two clients in turn. While both wait, each gets half of the bytes per cycle.
+class SharedQueue {
+ public:
+  explicit SharedQueue(double bytes_per_cycle) : ticks_per_kib_(ticks(1024 / bytes_per_cycle)) {}
+  /// The time at which the last byte of a request is served, if no later request slows it down.
+  Tick serve(Tick now, int64_t bytes, uint32_t client) {
+    advance(now);
+    const Tick length = bytes * ticks_per_kib_ / 1024;
+    busy_ += length;
+    waiting_[client] += length;
+    return now_ + waiting_[client] + std::min(waiting_[client], waiting_[1 - client]);
+  }
+  Tick busy() const { return busy_; }
+  /// Time until it begins to serve what a client requests now.
+  Tick ahead(Tick now, uint32_t client) {
+    advance(now);
+    return now_ - now + waiting_[client] + std::min(waiting_[client], waiting_[1 - client]);
+  }
+  /// Time until it has served all requests.
+  Tick ahead(Tick now) const { return std::max(now_ + waiting_[0] + waiting_[1] - now, Tick{0}); }
+
+ private:
+  void advance(Tick now) {
+    if (now <= now_) return;
+    Tick served = std::min(now - now_, 2 * std::min(waiting_[0], waiting_[1]));
+    for (Tick& each : waiting_) each -= served / 2;
+    served = now - now_ - served;
+    for (Tick& each : waiting_) each = std::max(each - served, Tick{0});
+    now_ = now;
+  }
+
+  Tick ticks_per_kib_, now_ = 0, busy_ = 0;
+  std::array<Tick, 2> waiting_{};  ///< work of each client, in ticks of the whole rate
 };
 
 /// Cycles, at most 65535, that a load stood in the queues of shared resources.
@@ -71,15 +108,16 @@ class MemoryModel {
   Tick write(int64_t bytes, int64_t sent, uint32_t gpc, Tick now);
 
   int64_t l2_bytes() const { return l2_bytes_; }
+  int64_t link_bytes() const { return link_bytes_; }
   int64_t dram_read() const { return dram_read_; }
   int64_t dram_written() const { return dram_written_; }
   /// Busy time of the busier half.
   Tick l2_busy() const { return std::max(halves_[0].l2.busy(), halves_[1].l2.busy()); }
-  Tick fill_busy() const { return std::max(halves_[0].fill.busy(), halves_[1].fill.busy()); }
+  Tick link_busy() const { return std::max(halves_[0].link.busy(), halves_[1].link.busy()); }
   Tick dram_busy() const { return dram_.busy(); }
-  /// Outstanding work: reads of L2 and fills in the busier half, and DRAM.
+  /// Outstanding work: reads of L2 and over the link in the busier half, and DRAM.
   Tick l2_ahead(Tick now) const { return std::max(halves_[0].l2.ahead(now), halves_[1].l2.ahead(now)); }
-  Tick fill_ahead(Tick now) const { return std::max(halves_[0].fill.ahead(now), halves_[1].fill.ahead(now)); }
+  Tick link_ahead(Tick now) const { return std::max(halves_[0].link.ahead(now), halves_[1].link.ahead(now)); }
   Tick dram_ahead(Tick now) const { return dram_.ahead(now); }
 
  private:
@@ -93,20 +131,20 @@ class MemoryModel {
     uint32_t before, after;
   };
   struct Half {
-    Queue l2, fill;
+    Queue l2, link;           ///< what its SMs read; what comes to it from the other half
     std::vector<Link> order;  ///< of use: a circular list whose head follows the last chunk
     std::vector<Held> held;
-    std::vector<Tick> ready;  ///< when it has arrived
-    std::vector<Queued> why;  ///< it was not ready earlier
-    int64_t bytes = 0;        ///< held
+    std::vector<Tick> home_ready, ready;  ///< when the lines whose home it is have arrived, and all lines
+    std::vector<uint16_t> in_dram;        ///< cycles that the former stood in DRAM's queue
+    int64_t bytes = 0;                    ///< held
   };
   Half half(const Constants& constants, double ghz, double l2) const;
   int64_t bytes_of(uint32_t chunk, Held held) const;
   static void unlink(Half& half, uint32_t chunk);
   /// Records that the half holds at least this part of a chunk and has just used it.
   void keep(Half& half, uint32_t chunk, Held held);
-  /// Fetches lines from DRAM into homes that do not hold them. Returns when the last has arrived.
-  Tick fetch(uint32_t chunk, Tick now);
+  /// Fetches lines from DRAM into homes that do not hold them, for one half's SMs. Returns when the last has arrived.
+  Tick fetch(uint32_t chunk, Tick now, uint32_t client);
   /// Bytes in whole lines whose transfer from L2 takes as long as this chunk's.
   int64_t as_lines(const Chunk& chunk) const;
 
@@ -118,7 +156,7 @@ class MemoryModel {
   const uint32_t first_piece_;
   const int64_t capacity_;  ///< of a half
   std::array<Half, 2> halves_;
-  Queue dram_;
+  SharedQueue dram_;
   std::vector<Queue> gpc_, gpc_out_;
   std::vector<Tick> asked_, arrives_;  ///< by chunk and GPC: the last read
   std::vector<uint32_t> askers_;       ///< by chunk and GPC: TPCs that shared it
@@ -126,7 +164,7 @@ class MemoryModel {
   Queued queued_;
   int64_t unplaced_ = 0;     ///< bytes of D that do not yet fill a piece
   uint32_t next_piece_ = 0;  ///< of D in L2: chunks after all others, used cyclically
-  int64_t l2_bytes_ = 0, dram_read_ = 0, dram_written_ = 0;
+  int64_t l2_bytes_ = 0, link_bytes_ = 0, dram_read_ = 0, dram_written_ = 0;
   uint64_t requests_ = 0;
 };
 

@@ -36,6 +36,7 @@ std::string limit(const Prediction& p) {
   }
   if (r.dram_share > 0.85 && r.dram_share > r.tensor_share) return "DRAM bandwidth";
   if (r.tensor_share > 0.85) return "tensor cores";
+  if (r.link_share > 0.85) return "the link between the halves of L2";
   if (r.l2_share > 0.9) return "L2 bandwidth";
   return "latency: tensor cores wait for operands, or for the epilogue";
 }
@@ -75,8 +76,8 @@ std::string account_text(const Prediction& p) {
 template <class Result, class F>
 void each_number(Result& r, F&& f) {
   f(r.activity.cycles), f(r.activity.flops), f(r.activity.l2_bytes), f(r.activity.sm_bytes), f(r.activity.dram_bytes);
-  f(r.tensor_share), f(r.l2_share), f(r.dram_share), f(r.issue_share), f(r.shared_share), f(r.lines_share),
-      f(r.dram_read), f(r.dram_written), f(r.cluster_cycles);
+  f(r.tensor_share), f(r.l2_share), f(r.link_share), f(r.dram_share), f(r.issue_share), f(r.shared_share),
+      f(r.lines_share), f(r.dram_read), f(r.dram_written), f(r.link_bytes), f(r.cluster_cycles);
 }
 
 /// Replays of the same launches at several clocks, with interpolation between them.
@@ -129,9 +130,11 @@ class Replays {
     return best;
   }
 
-  /// Linear interpolation through the two nearest replays, or the only replay.
+  /// Linear interpolation between the replays below and above, or through the two nearest, or the only replay.
   PredictedTimes about(double ghz) const {
-    const auto one = nearest(ghz), other = nearest(ghz, one->first);
+    auto one = nearest(ghz), other = nearest(ghz, one->first);
+    const auto above = known_.upper_bound(ghz);
+    if (above != known_.begin() && above != known_.end()) one = std::prev(above), other = above;
     PredictedTimes result = one->second;
     if (other == known_.end() || one->first == ghz) return result;
     const double weight = (ghz - one->first) / (other->first - one->first);
@@ -231,8 +234,10 @@ std::string to_json(const Prediction& p) {
     json.member("tflops", p.tflops, kDigits);
     json.member("tensor_share", r.tensor_share, kDigits);
     json.member("l2_share", r.l2_share, kDigits);
+    json.member("link_share", r.link_share, kDigits);
     json.member("dram_share", r.dram_share, kDigits);
     json.member("l2_gb", gigabytes(r.activity.l2_bytes));
+    json.member("link_gb", gigabytes(r.link_bytes));
     json.member("received_gb", gigabytes(r.activity.sm_bytes));
     json.member("dram_read_gb", gigabytes(r.dram_read));
     json.member("dram_written_gb", gigabytes(r.dram_written));

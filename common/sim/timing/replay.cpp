@@ -76,6 +76,8 @@ struct Unit {
     busy += length;
     return begin;
   }
+  /// Is not free for so long, but does nothing.
+  void pause(Tick now, Tick length) { free = std::max(now, free) + length; }
 };
 
 /// The schedulers of an SM. All warps together issue for a limited number of cycles in each window.
@@ -177,6 +179,7 @@ class Replay {
     result.activity.flops = flops_;
     result.activity.l2_bytes = memory_.l2_bytes();
     result.activity.sm_bytes = sm_bytes_;
+    result.link_bytes = memory_.link_bytes();
     result.dram_read = memory_.dram_read();
     result.dram_written = memory_.dram_written();
     result.activity.dram_bytes = result.dram_read + result.dram_written;
@@ -193,6 +196,7 @@ class Replay {
     result.shared_share = share(shared, sms_.size());
     result.lines_share = share(lines, sms_.size());
     result.l2_share = share(memory_.l2_busy(), 1);
+    result.link_share = share(memory_.link_busy(), 1);
     result.dram_share = share(memory_.dram_busy(), 1);
     result.cluster_cycles = longest_ / kCycle;
     result.account = account_.finish(end);
@@ -544,7 +548,7 @@ class Replay {
           ++actor.groups_committed;
           return true;
         }
-        sm.tensor.take(actor.time, ticks(c_.mma_group));
+        sm.tensor.pause(actor.time, ticks(c_.mma_group));
         actor.groups.push_back(actor.last_mma);
         ++actor.groups_committed;
         for (ReplayActor* waiter : std::exchange(actor.group_waiters, {})) wake(*waiter, actor.time);

@@ -39,10 +39,11 @@ struct GridDemands {
 struct PredictedTimes {
   Activity activity;        ///< of all launches together; cycles from the first CTA's start to the last one's end
   double tensor_share = 0;  ///< busy cycles of tensor cores, all SMs together
-  double l2_share = 0, dram_share = 0;
+  double l2_share = 0, link_share = 0, dram_share = 0;
   /// Utilisation of an SM's issue slots, of its shared memory and L1, and of its ordinary accesses' path to L2.
   double issue_share = 0, shared_share = 0, lines_share = 0;
   int64_t dram_read = 0, dram_written = 0;
+  int64_t link_bytes = 0;      ///< from one half of L2 to the other
   int64_t cluster_cycles = 0;  ///< of the longest cluster
   Shares account;              ///< of the tensor cores' time; all MMAs count as useful that execute at the full rate
 };

@@ -264,7 +264,7 @@ void ReplayLog::note_queues(const MemoryModel& memory, Tick now) {
   constexpr uint64_t kApart = 1000;  // cycles
   if (!queues_.empty() && cycle(now) < queues_.back().cycle + kApart) return;
   queues_.push_back(
-      {cycle(now), cycle(memory.l2_ahead(now)), cycle(memory.fill_ahead(now)), cycle(memory.dram_ahead(now))});
+      {cycle(now), cycle(memory.l2_ahead(now)), cycle(memory.link_ahead(now)), cycle(memory.dram_ahead(now))});
 }
 
 Trace::Part events_of(const ClusterLog& log, const ClusterDemands& demands, Trace::Part executed) {

@@ -138,6 +138,49 @@ TEST(Memory, EachHalfOfL2IsFilledAtARateOfItsOwn) {
   EXPECT_GT(last({1, 1, 1, 1}), last({0, 0, 1, 1}));
 }
 
+TEST(Memory, ALineFromTheOtherHalfCostsTheLink) {
+  Constants c = built_in_constants("h200");
+  c.spread = 0, c.l2_merge = 0;
+  MemoryModel memory(c, {{16'384, 0, 128}}, {0, 1}, 1.5);
+  memory.read(0, 0, 0, {0, 0});
+  EXPECT_EQ(memory.link_bytes(), 8'192) << "half of the lines are at home in the other half";
+  const Tick once = memory.link_busy();
+  EXPECT_GT(once, 0);
+  memory.read(0, 0, 0, {100'000 * kCycle, 100'000 * kCycle});
+  EXPECT_EQ(memory.link_busy(), once) << "a copy has been kept";
+  MemoryModel undivided(c, {{16'384, 0, 128}}, {0, 0}, 1.5);
+  undivided.read(0, 0, 0, {0, 0});
+  EXPECT_EQ(undivided.link_bytes(), 0);
+}
+
+TEST(Memory, UntilALineHasComeEachGpcAsksForItOverTheLink) {
+  Constants c = built_in_constants("h200");
+  c.spread = 0, c.l2_merge = 0;
+  MemoryModel memory(c, {{16'384, 0, 128}}, {0, 0, 1}, 1.5);
+  const Tick first = memory.read(0, 0, 0, {0, 0});
+  EXPECT_EQ(memory.link_bytes(), 8'192);
+  const Tick again = memory.read(0, 0, 1, {kCycle, kCycle});
+  EXPECT_EQ(memory.link_bytes(), 8'192) << "it is on its way to this GPC";
+  EXPECT_GE(again, first);
+  memory.read(0, 1, 0, {kCycle, kCycle});
+  EXPECT_EQ(memory.link_bytes(), 2 * 8'192) << "another GPC of the half";
+  memory.read(0, 2, 0, {kCycle, kCycle});
+  EXPECT_EQ(memory.link_bytes(), 3 * 8'192) << "the other half, which lacks the other lines";
+  EXPECT_EQ(memory.dram_read(), 16'384) << "DRAM is asked once";
+  memory.read(0, 1, 0, {100'000 * kCycle, 100'000 * kCycle});
+  EXPECT_EQ(memory.link_bytes(), 3 * 8'192) << "it is there";
+}
+
+TEST(Memory, DramServesTheHalvesInTurn) {
+  SharedQueue alone(1024), shared(1024);
+  EXPECT_EQ(alone.serve(0, 4096, 0), 4 * kCycle);
+  EXPECT_EQ(shared.serve(0, 40'960, 1), 40 * kCycle);
+  EXPECT_EQ(shared.serve(0, 4096, 0), 8 * kCycle) << "not behind what the other client has asked for before";
+  EXPECT_EQ(shared.serve(8 * kCycle, 4096, 0), 16 * kCycle);
+  EXPECT_EQ(shared.serve(100 * kCycle, 4096, 1), 104 * kCycle) << "all of the earlier work is done";
+  EXPECT_EQ(shared.busy(), 52 * kCycle);
+}
+
 TEST(Memory, AHalfOfL2KeepsWhatItsSmsReadAndTheHomesOfWhatOthersRead) {
   Constants c = built_in_constants("h200");
   c.spread = 0, c.l2_merge = 0, c.l2_useful_bytes = 3 * 16'384;

@@ -207,14 +207,15 @@ def far_latency(rows: Rows) -> float:
     return (far / 0.25 - near / 0.75) / _clock(rows)
 
 
-def fill_rate(rows: Rows) -> float:
-    """At most so many bytes per second reach a half of L2 from elsewhere, at the highest clock. Both halves read the
-    same from DRAM, so that this is not the limit, and so do one or two SMs of a half."""
+def link_rate(rows: Rows) -> float:
+    """At most so many bytes per second cross to a half of L2 while as many cross back, at the highest clock: half of
+    what reaches it. Both halves read the same from DRAM, so that this is not the limit, and so do one or two SMs of a
+    half."""
     exponent = RULES["l2_clock_exponent"].value(rows, {})
     found = []
     for sharers in (1, 2):
         setting = f"source=dram other=same sharers={sharers} mma=0"
-        rate = sum(rows("halves", f"{setting} half={half}", "bytes of a half") for half in (0, 1)) / 2 / sharers
+        rate = sum(rows("halves", f"{setting} half={half}", "bytes of a half") for half in (0, 1)) / 4 / sharers
         found.append(rate / (rows("halves", setting, "clock") / 1000 / _clock(rows)) ** exponent)
     return float(max(found))
 
@@ -253,7 +254,8 @@ RULES = {
     "l2_request_bytes": Rule(lambda r, _: request_bytes(r),
                              "load: rows of 16 to 64 bytes, beside rows of 128; what a request costs beside its bytes"),
     "l2_useful_bytes": Rule(lambda r, _: kept_bytes(r), "residency: what all SMs have read once and is kept"),
-    "l2_fill_bytes_per_second": Rule(lambda r, _: fill_rate(r), "halves: both halves of L2 read the same from DRAM"),
+    "l2_link_bytes_per_second": Rule(lambda r, _: link_rate(r), "halves: both halves of L2 read the same from DRAM; "
+                                     "what crosses to one"),
     "l2_far_latency": Rule(lambda r, _: far_latency(r), "residency: lines from the other half of L2, beside near ones"),
     "dram_bytes_per_second": Rule(lambda r, _: _loaded(r, "source=dram sms=132 flight=131072 box=16384", 132),
                                   "load: all SMs from DRAM, 128 KiB each in flight"),

@@ -56,10 +56,9 @@ class Machine:
     @cached_property
     def rates(self) -> dict[str, Rate]:
         """By the arrow of the picture."""
-        link = next(name for name in ("l2_link_bytes_per_second", "l2_fill_bytes_per_second") if name in self.constants)
         return {
             "DRAM": self.per_cycle("dram_bytes_per_second"),
-            "link": self.per_cycle(link),
+            "link": self.per_cycle("l2_link_bytes_per_second"),
             "L2": self.per_cycle("l2_bytes_per_second"),
             "port": self.per_cycle("gpc_bytes_per_second", 18),
             "TMA": Rate(128 / self.value("tma_row"), self.constants["tma_row"]["kind"]),

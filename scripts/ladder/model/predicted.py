@@ -220,6 +220,40 @@ def other_chip(context: Context) -> list[Compared]:
     return [Compared(row, model, float(model["tflops"]) / float(row["tflops"]) - 1, None) for row, model in rows]
 
 
+@dataclass(frozen=True)
+class Profiled:
+    """A launch at free clocks that a profiler counted, beside the prediction for a moment's work."""
+    model: Fields
+    counted: dict[str, float]  # by quantity
+
+    @property
+    def cycles(self) -> float:
+        return float(self.model["burst_cycles"])
+
+    @property
+    def tensor(self) -> float:
+        """Percent of these cycles in which the tensor cores are busy, for as many cycles as at any clock."""
+        return 100 * float(self.model["tensor_share"]) * float(self.model["cycles"]) / self.cycles
+
+    @property
+    def busiest(self) -> list[str]:
+        """What is above 90 % of its peak. The link's counter stands at half when it carries all it can."""
+        shares = {"tensor cores": self.counted["tensor core, cycles active %"],
+                  "link between L2's halves": 2 * self.counted["L2, link between its halves %"],
+                  "DRAM": self.counted["DRAM, cycles active %"]}
+        return [name for name, share in sorted(shares.items(), key=lambda each: -each[1]) if share > 90]
+
+
+def profiled(context: Context) -> list[Profiled]:
+    """Of the sizes that are predicted of an H100; nothing where it is not measured."""
+    known, path = recorded(context), context.root / RESULTS / "h100_profile.csv"
+    counted: dict[tuple[str, str], dict[str, float]] = {}
+    for row in data.read_rows(path)[1] if path.exists() else []:
+        counted.setdefault((row["m"], row["level"]), {})[row["quantity"]] = float(row["value"])
+    return [Profiled(known[level, "h100", edge], counted[edge, level])
+            for edge, level in sorted(counted, key=lambda key: (int(key[0]), key[1])) if (level, "h100", edge) in known]
+
+
 def held_out_error(context: Context) -> float:
     """Of the TFLOPS of an H200: the mean of the rows that nothing was fitted to."""
     return mean(abs(each.error) for each in speeds(context) if not each.fitted)

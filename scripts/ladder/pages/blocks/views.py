@@ -12,7 +12,7 @@ from typing import Callable, Optional
 
 from ladder.context import Context
 from ladder.levels import names
-from ladder.model import predicted
+from ladder.model import ablations, predicted, predictions
 from ladder.model.modelled import SEPARATED
 from ladder.model.predicted import Compared
 from ladder.mutants.sites import key_of
@@ -25,6 +25,7 @@ CLEAR = 0.03  # changes worth more than this are beyond the noise between rounds
 FAR = 0.06  # the model has two configurations further apart
 FIRST = 10  # configurations that are tried where the model has ranked them
 WORST = 5  # of the configurations, shown beside the first
+SHOWN = 10  # rows of a table of the worst
 
 
 @dataclass(frozen=True)
@@ -54,9 +55,19 @@ def _worst_first(rows: Iterable[Compared]) -> list[Compared]:
     return sorted(rows, key=lambda each: -abs(each.error))
 
 
-def _compared(rows: Sequence[Compared], columns: dict[str, Callable[[Compared], str]], lead: str) -> list[Section]:
-    """A line per row, the worst first; rows to which nothing was fitted stand for the model's error."""
-    return [Section(list(columns), [[cell(each) for cell in columns.values()] for each in rows], lead)] if rows else []
+def _worst(heads: Sequence[str], lines: Sequence[Sequence[str]], lead: str, source: Path, note: str = "") -> Section:
+    """The first lines of a table whose worst come first."""
+    rest = f"{len(lines) - SHOWN} more rows, nearer to what was measured: `{source}`." if len(lines) > SHOWN else ""
+    return Section(heads, lines[:SHOWN], lead, "\n\n".join(filter(None, (note, rest))))
+
+
+def _compared(rows: Sequence[Compared], columns: dict[str, Callable[[Compared], str]], lead: str,
+              source: Optional[Path] = None) -> list[Section]:
+    """A line per row, or the worst, which come first; rows to which nothing was fitted stand for the model's error."""
+    lines = [[cell(each) for cell in columns.values()] for each in rows]
+    if source is not None:
+        return [_worst(list(columns), lines, lead, source)] if rows else []
+    return [Section(list(columns), lines, lead)] if rows else []
 
 
 def _level(each: Compared) -> str:
@@ -93,7 +104,7 @@ def beside_measured(context: Context) -> list[Section]:
     return _compared(rows, {"level": _level, "M = N = K": _edge, **SPEEDS,
                             "modelled MHz": lambda each: _whole(each.model["sm_mhz"]),
                             "measured ": lambda each: _whole(each.measured["sm_mhz"]),
-                            "burst: error": lambda each: _percent(each.other), "": _fitted}, lead)
+                            "burst: error": lambda each: _percent(each.other), "": _fitted}, lead, predictions.RECORD)
 
 
 def cycles_and_bytes(context: Context) -> list[Section]:
@@ -109,7 +120,7 @@ def cycles_and_bytes(context: Context) -> list[Section]:
         "error": lambda each: _percent(each.error),
         "DRAM, modelled GB": lambda each: f"{float(each.model['dram_read_gb']):.2f}",
         "measured ": lambda each: f"{float(each.measured['dram_read_bytes']) / 1e9:.2f}",
-        "error ": lambda each: _percent(each.other), "": _fitted}, lead)
+        "error ": lambda each: _percent(each.other), "": _fitted}, lead, predictions.OTHERS)
 
 
 def shapes(context: Context) -> list[Section]:
@@ -143,9 +154,26 @@ def other_hopper(context: Context) -> list[Section]:
         "what limits it on the H100, in the model": lambda each: each.model["limit"]}, _all_held_out(rows))
 
 
+def beside_a_profiler(context: Context) -> list[Section]:
+    """Parts of the model beside what a profiler counted on an H100."""
+    rows = predicted.profiled(context)
+    cycles = [each.cycles / each.counted["cycles"] - 1 for each in rows]
+    busy = [each.tensor - each.counted["tensor core, cycles active %"] for each in rows]
+    lines = [[names.short(each.model["level"]), each.model["m"], f"{each.cycles / 1e6:.3f}",
+              f"{each.counted['cycles'] / 1e6:.3f}", _percent(error), f"{each.tensor:.1f}",
+              f"{each.counted['tensor core, cycles active %']:.1f}", f"{points:+.1f}",
+              f"{float(each.model['dram_read_gb']):.2f}", f"{each.counted['DRAM, bytes read'] / 1e9:.2f}",
+              each.model["limit"].partition(":")[0], ", ".join(each.busiest) or "none"]
+             for each, error, points in zip(rows, cycles, busy)]
+    return [Section(["level", "M = N = K", "million cycles, modelled", "measured", "error",
+                     "tensor cores busy %, modelled", "measured ", "points", "DRAM read GB, modelled", "measured  ",
+                     "limited by, modelled (under load)", "above 90 % of its peak, measured"], lines,
+                    f"Mean error of the {len(rows)} rows: **{_mean(cycles)}** of the cycles, "
+                    f"**{mean(map(abs, busy)):.1f} points** of the tensor cores' share.")] if rows else []
+
+
 def changes(context: Context) -> list[Section]:
-    """What changes to kernels are worth in the model, beside what was measured, the largest errors first; and those
-    that were not measured."""
+    """What changes to kernels are worth in the model, beside what was measured, the largest errors first."""
     found = predicted.changes(context)
     hopper = sorted(((each, each.measured) for each in found if each.measured is not None),
                     key=lambda pair: -abs(pair[0].modelled - pair[1]))
@@ -157,12 +185,8 @@ def changes(context: Context) -> list[Section]:
     measured_lines = [[names.short(each.row["level"]), each.row["optimisation"], each.row["m"], f"{each.modelled:.3f}",
                        f"{measured:.3f}" + ("" if each.same_rounds else " *"),
                        f"{100 * (each.modelled - measured):+.1f}"] for each, measured in hopper]
-    other_lines = [[names.short(each.row["level"]), names.ARCH_NAMES[int(each.row["arch"])], each.row["optimisation"],
-                    each.row["m"], f"{each.modelled:.3f}"] for each in found if each.measured is None]
-    return [Section(["level", "change", "M = N = K", "modelled, of the level", "measured", "points"], measured_lines,
-                    lead, r"\* from other rounds than the level's."),
-            Section(["level", "kernel", "change", "M = N = K", "modelled, of the level"], other_lines,
-                    "Changes that were not measured:")]
+    return [_worst(["level", "change", "M = N = K", "modelled, of the level", "measured", "points"], measured_lines,
+                   lead, ablations.RECORD, r"\* from other rounds than the level's.")]
 
 
 def tuner(context: Context) -> list[Section]:
@@ -196,11 +220,13 @@ def tiles(context: Context) -> list[Section]:
     errors = {config: [each.modelled / each.measured - 1 for each in rows if each.point == config]
               for config in dict.fromkeys(each.point for each in rows)}
     everything = [error for mine in errors.values() for error in mine]
+    worst = sorted(errors.items(), key=lambda each: -mean(map(abs, each[1])))
     lines = [[name, str(len(mine)), _percent(median(mine)), _mean(mine)]
-             for name, mine in [("all", everything), *((config, mine) for (config,), mine in errors.items())]]
-    return [Section(["tile", "shapes", "median error", "mean error"], lines,
+             for name, mine in [("all", everything), *((config, mine) for (config,), mine in worst)]]
+    return [_worst(["tile", "shapes", "median error", "mean error"], lines,
                     f"The tile that the model finds fastest is {100 * mean(lost):.1f} % slower than the best on "
-                    f"average over the {len(lost)} shapes, and {100 * median(lost):.1f} % at the median.")]
+                    f"average over the {len(lost)} shapes, and {100 * median(lost):.1f} % at the median.",
+                   predictions.TILES)]
 
 
 def orders(context: Context) -> list[Section]:
@@ -244,14 +270,13 @@ def blackwell(context: Context) -> list[Section]:
     reported, factor = predicted.reported(context), predicted.host_factor(context)
     rows = []
     for (level, gpu, edge), row in predicted.recorded(context).items():
-        if gpu == "b200":
-            mine, value = factor * float(row["tflops"]), reported.get((level, edge))
-            rows.append((level, edge, row, mine, value, mine / value - 1 if value else None))
-    held = [each[5] for each in rows if predicted.is_held_out(each[0], each[1]) and each[5] is not None]
-    rows.sort(key=lambda each: (each[5] is None, -abs(each[5] or 0), each[0], int(each[1])))
-    lines = [[names.short(level), edge, f"{float(row['tflops']):.0f}", f"{mine:.0f}", f"{value:.0f}" if value else "",
-              _percent(error),
-              "" if error is None or predicted.is_held_out(level, edge) else
+        if gpu == "b200" and (level, edge) in reported:
+            mine, value = factor * float(row["tflops"]), reported[level, edge]
+            rows.append((level, edge, row, mine, value, mine / value - 1))
+    held = [each[5] for each in rows if predicted.is_held_out(each[0], each[1])]
+    rows.sort(key=lambda each: (-abs(each[5]), each[0], int(each[1])))
+    lines = [[names.short(level), edge, f"{float(row['tflops']):.0f}", f"{mine:.0f}", f"{value:.0f}", _percent(error),
+              "" if predicted.is_held_out(level, edge) else
               "the factor" if level == predicted.REFERENCE else "fitted"]
              for level, edge, row, mine, value, error in rows]
     return [Section(["level", "M = N = K", "modelled TFLOPS", "times the factor", "reported (GB200)", "error", ""],
@@ -294,7 +319,8 @@ VIEWS: dict[str, Callable[[Context], list[Section] | str]] = {
     "choices": figures.choices, "random": figures.at_random, "tuning_lessons": attempts.lessons,
     "profile": profiled.counters, "score": synchronisation.score, "weakened": synchronisation.weakened,
     "modelled": beside_measured, "modelled_cycles": cycles_and_bytes, "modelled_shapes": shapes,
-    "modelled_h100": other_hopper, "modelled_ablations": changes, "modelled_tuner": tuner, "modelled_choice": tiles,
+    "modelled_h100": other_hopper, "modelled_profile": beside_a_profiler,
+    "modelled_ablations": changes, "modelled_tuner": tuner, "modelled_choice": tiles,
     "modelled_orders": orders, "modelled_public": public, "modelled_blackwell": blackwell, "bursts": bursts,
     "sanitized_mutants": sanitized_mutants,
 }
