@@ -214,7 +214,7 @@ def shapes(context: Context) -> list[Compared]:
 
 
 def other_chip(context: Context) -> list[Compared]:
-    """The ladder on an H100, of which nothing was looked at before; nothing where it is not measured."""
+    """The ladder on an H100; nothing where it is not measured."""
     known, path = recorded(context), context.root / RESULTS / "h100_ladder.csv"
     rows = [(row, known[row["level"], "h100", row["m"]]) for row in (data.read_rows(path)[1] if path.exists() else [])]
     return [Compared(row, model, float(model["tflops"]) / float(row["tflops"]) - 1, None) for row, model in rows]

@@ -151,7 +151,9 @@ def other_hopper(context: Context) -> list[Section]:
         "measured": SPEEDS["measured"], "error": SPEEDS["error"], "H100 / H200, modelled": modelled_quotient,
         "measured ": lambda each: f"{float(each.measured['tflops']) / float(beside[_level(each), _edge(each)]):.3f}",
         "x cuBLAS, measured": lambda each: f"{float(each.measured['ratio_cublas']):.3f}",
-        "what limits it on the H100, in the model": lambda each: each.model["limit"]}, _all_held_out(rows))
+        "what limits it on the H100, in the model": lambda each: each.model["limit"]},
+        f"Mean error of these {len(rows)} rows, which were looked at while the link was modelled: "
+        f"**{_mean(each.error for each in rows)}** of the sustained TFLOPS." if rows else "")
 
 
 def beside_a_profiler(context: Context) -> list[Section]:
