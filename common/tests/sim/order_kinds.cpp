@@ -325,6 +325,14 @@ const std::vector<Form> kTensor = {
     {"read, and never written",
      begin() + kAllocate + "@!%p5 bra done;" + kLoadTensor + "done: bar.warp.sync -1;" + kFree + kEnd,
      "error (tensor memory)", 1, 128, "b200"},
+    {"freed after a commit's phase, by its number",
+     begin() +
+         "setp.ne.u32 %p5, %r2, 1; @%p5 bra other; tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 "
+         "[columns], 32; setp.ne.u32 %p6, %r1, 32; @%p6 bra met; "
+         "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r6]; met: bar.warp.sync -1; "
+         "bra.uni end;\nother: setp.ne.u32 %p5, %r2, 0; @%p5 bra end;" +
+         wait() + "tcgen05.dealloc.cta_group::1.sync.aligned.b32 0, 32; end: bar.warp.sync -1;" + kEnd,
+     "habit allocation-visibility", 1, 128, "b200"},
     {"freed after a commit's phase",
      begin() +
          "setp.ne.u32 %p5, %r2, 1; @%p5 bra other; tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 "

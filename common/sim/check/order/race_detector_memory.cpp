@@ -176,7 +176,8 @@ RaceDetector::Verdict RaceDetector::judge_tensor(const RecordedAccess& before, c
     return Verdict::habit_of(Habit::Tcgen05Fence, Lack::AfterFence, lanes);
   const Mask missing = unknown(before, lanes, context, context.lanes, knows.now, kHappened);
   if (missing == 0) return Verdict::habit_of(Habit::Tcgen05Fence, Lack::BeforeFence, lanes);
-  if (before.role == Role::Allocation && unknown(before, lanes, context, context.lanes, knows.now, kPassed) == 0)
+  // The warp allocates as a whole: any of its lanes knows of it.
+  if (before.role == Role::Allocation && unknown(before, lanes, context, context.lanes, knows.now, kPassed) != lanes)
     return Verdict::habit_of(Habit::AllocationVisibility, Lack::Visibility, missing);
   if (before.role == Role::Deallocation && now.role == Role::Deallocation)
     return Verdict::habit_of(Habit::RepeatedDealloc, Lack::Everything, missing);
