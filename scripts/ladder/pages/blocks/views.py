@@ -24,8 +24,8 @@ REFERENCES = Path("docs/references.md")
 CLEAR = 0.03  # changes worth more than this are beyond the noise between rounds
 FAR = 0.06  # the model has two configurations further apart
 FIRST = 10  # configurations that are tried where the model has ranked them
-WORST = 5  # of the configurations, shown beside the first
-SHOWN = 10  # rows of a table of the worst
+WORST = 3  # of the configurations, shown beside the fastest
+SHOWN = 6  # rows of a table of the worst, and of the fastest configurations
 
 
 @dataclass(frozen=True)
@@ -202,10 +202,10 @@ def tuner(context: Context) -> list[Section]:
                 f"**{_mean(each.modelled / each.measured - 1 for each in mine)}** of the TFLOPS, correlation of the "
                 f"ranks {_rank_correlation([each.modelled for each in mine], [each.measured for each in mine]):.2f}; "
                 f"the best of the model's first {FIRST} is {100 * (1 - chosen.measured / mine[0].measured):.1f} % "
-                f"slower than the best. The {FIRST} fastest, and the {WORST} with the model's largest errors:")
+                f"slower than the best. The {SHOWN} fastest, and the {WORST} with the model's largest errors:")
         lines = [[f"{m}x{n}" + (", split" if split == "1" else ""), stages, f"{a}x{b}", group,
                   _whole(str(each.modelled)), _whole(str(each.measured)), _percent(each.modelled / each.measured - 1)]
-                 for each in mine if each in mine[:FIRST] or each in worst
+                 for each in mine if each in mine[:SHOWN] or each in worst
                  for m, n, stages, a, b, group, split in [each.point]]
         sections.append(Section(["tile", "stages", "cluster", "group", *SPEEDS], lines, lead))
     return sections
@@ -281,9 +281,10 @@ def blackwell(context: Context) -> list[Section]:
               "" if predicted.is_held_out(level, edge) else
               "the factor" if level == predicted.REFERENCE else "fitted"]
              for level, edge, row, mine, value, error in rows]
-    return [Section(["level", "M = N = K", "modelled TFLOPS", "times the factor", "reported (GB200)", "error", ""],
-                    lines, f"The factor of this host, from its level 08: {factor:.3f}. With it the mean error of the "
-                           f"{len(held)} other reported rows is **{_mean(held)}**.")]
+    lead = (f"The factor of this host, from its level 08: {factor:.3f}. With it the mean error of the {len(held)} "
+            f"other reported rows is **{_mean(held)}**.")
+    heads = ["level", "M = N = K", "modelled TFLOPS", "times the factor", "reported (GB200)", "error", ""]
+    return [_worst(heads, lines, lead, predictions.RECORD)]
 
 
 # --- what was measured ------------------------------------------------------------------------------------------------
