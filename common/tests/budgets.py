@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Compares the CPU time that the tests of each label took, when they last ran, with the label's budget in labels.csv.
 
-CPU time, because it says nearly the same on a busy machine, where processors share caches and units: up to half as much
-again. metered.sh notes it for every test; CTest says which there are.
+Budgets are those of an idle machine. Where others use its processors and caches, too, the same tests take up to twice
+the CPU time, so that only more than that is outgrown. metered.sh notes it for every test; CTest says which there are.
 Exit codes: 0 within all budgets; 1 a label has outgrown its budget.
 """
 from __future__ import annotations
@@ -19,7 +19,7 @@ from typing import Any
 LABELS = Path(__file__).resolve().with_name("labels.csv")
 METERED = "metered.sh"
 TICKS_PER_MINUTE = 60 * 100
-BUSY = 1.5  # what a busy machine may take of an idle one's
+BUSY = 2.5  # what a busy machine may take of an idle one's
 
 
 @dataclass
