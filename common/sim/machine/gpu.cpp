@@ -20,6 +20,7 @@ void read(const std::string& text, Number& value) {
     throw std::runtime_error("'" + text + "' in a GPU's file is not a whole number");
 }
 void read(const std::string& text, std::string& value) { value = text; }
+void read(const std::string& text, bool& value) { value = text == "1"; }
 /// "18/6/0 2/0/0": SMs, GPC and half of L2 of each group.
 void read(const std::string& text, std::vector<SmGroup>& groups) {
   std::istringstream words(text);
@@ -47,20 +48,16 @@ const std::vector<Gpu>& descriptions() {
 Gpu describe(std::string_view key, const std::vector<GpuFact>& facts) {
   Gpu gpu;
   gpu.key = key;
-  auto unread = std::count_if(facts.begin(), facts.end(), [](const GpuFact& each) {
-    return each.name.starts_with(kDescribes) && each.name != kIsDefault;
-  });
-  const auto find = [&](std::string_view name, auto& value) {
-    const auto fact = std::find_if(facts.begin(), facts.end(), [&](const GpuFact& each) {
-      return each.name.starts_with(kDescribes) && each.name.substr(kDescribes.size()) == name;
-    });
-    if (fact == facts.end())
-      throw std::runtime_error("the file of the GPU '" + gpu.key + "' has no " + std::string(kDescribes) +
-                               std::string(name));
+  auto unread =
+      std::count_if(facts.begin(), facts.end(), [](const GpuFact& each) { return each.name.starts_with(kDescribes); });
+  const auto find = [&](const char* field, auto& value) {
+    const std::string name = std::string(kDescribes) + field;
+    const auto fact = std::find_if(facts.begin(), facts.end(), [&](const GpuFact& each) { return each.name == name; });
+    if (fact == facts.end()) throw std::runtime_error("the file of the GPU '" + gpu.key + "' has no " + name);
     read(fact->value, value);
     --unread;
   };
-  find("name", gpu.name), find("major", gpu.major), find("minor", gpu.minor);
+  find("name", gpu.name), find("major", gpu.major), find("minor", gpu.minor), find("is_default", gpu.is_default);
   find("sm_count", gpu.sm_count), find("sm_groups", gpu.sm_groups);
   find("clock_khz", gpu.clock_khz), find("memory_clock_khz", gpu.memory_clock_khz);
   find("memory_bus_bits", gpu.memory_bus_bits);
@@ -87,6 +84,16 @@ int Gpu::threads_with(int registers) const {
   const unsigned each = static_cast<unsigned>(registers > 0 ? registers : assumed_registers);
   const unsigned warps = registers_per_sm / kParts / base::round_up(each * kWarp, kUnit) * kParts;
   return std::min(static_cast<int>(warps * kWarp), threads_per_sm);
+}
+
+std::string default_gpu(int major) {
+  const Gpu* newest = nullptr;
+  for (const Gpu& gpu : descriptions()) {
+    if (!gpu.is_default) continue;
+    if (gpu.major == major) return gpu.key;
+    if (newest == nullptr || gpu.major > newest->major) newest = &gpu;
+  }
+  return newest == nullptr ? "" : newest->key;
 }
 
 std::vector<std::string> gpu_keys() {

@@ -38,6 +38,7 @@ struct Gpu {
   std::string key;           ///< what `--gpu` selects: the name of its file in machine/gpus
   std::string name;          ///< device name as programs see it; starts with "Simulated"
   int major = 0, minor = 0;  ///< compute capability
+  bool is_default = false;   ///< where none is selected and the code is for its major version, which has one such GPU
   int sm_count = 0;
   int clock_khz = 0;
   int memory_clock_khz = 0;
@@ -68,6 +69,8 @@ struct Gpu {
 
 /// The description with this key, or nothing.
 std::optional<Gpu> find_gpu(std::string_view key);
+/// The key of the GPU that runs code for this major version where none is selected.
+std::string default_gpu(int major);
 /// All keys, for messages.
 std::vector<std::string> gpu_keys();
 

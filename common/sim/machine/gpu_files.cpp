@@ -40,22 +40,4 @@ std::vector<GpuFact> read_gpu_file(std::string_view csv) {
   return facts;
 }
 
-bool is_default(const std::vector<GpuFact>& facts) {
-  return std::any_of(facts.begin(), facts.end(),
-                     [](const GpuFact& each) { return each.name == kIsDefault && each.value == "1"; });
-}
-
-std::string default_gpu(int major) {
-  std::string newest;
-  int newest_major = 0;
-  for (const auto& [key, text] : gpu_files()) {
-    const std::vector<GpuFact> facts = read_gpu_file(text);
-    if (!is_default(facts)) continue;
-    const int its = describe(key, facts).major;
-    if (its == major) return std::string(key);
-    if (its > newest_major) newest_major = its, newest = key;
-  }
-  return newest;
-}
-
 }  // namespace sim

@@ -25,15 +25,9 @@ const std::vector<GpuFile>& gpu_files();
 /// Facts whose names begin so describe the GPU; all others are constants.
 inline constexpr std::string_view kDescribes = "gpu_";
 
-inline constexpr std::string_view kIsDefault = "gpu_is_default";
-
 /// Parses a file. Throws std::runtime_error if a line is not a fact.
 std::vector<GpuFact> read_gpu_file(std::string_view csv);
 /// The description in a GPU's file. Throws std::runtime_error if a fact is missing or is no number.
 Gpu describe(std::string_view key, const std::vector<GpuFact>& facts);
-/// Whether it is simulated where no GPU is selected and the code is for its major version. Each has one such GPU.
-bool is_default(const std::vector<GpuFact>& facts);
-/// The key of the GPU that runs code for this major version where none is selected.
-std::string default_gpu(int major);
 
 }  // namespace sim

@@ -13,7 +13,6 @@
 #include <stdexcept>
 
 #include "common/base/file.h"
-#include "machine/gpu_files.h"
 #include "report/text.h"
 #include "runtime/fatbin.h"
 

@@ -126,8 +126,8 @@ class Account {
   Shares finish(Tick end);
 
  private:
-  static constexpr uint32_t kNumberBits = 20, kSegments = 1u << 12,
-                            kNumbers = (1u << kNumberBits) - 1;  ///< of the latest segments that an SM has
+  static constexpr uint32_t kNumberBits = 20, kNumbers = (1u << kNumberBits) - 1;  ///< of a segment on its SM
+  static constexpr uint32_t kSegments = 1u << 12;                                  ///< the latest, that an SM has
   static constexpr int kDeepest = 12;
   struct Segment {
     Tick begin = 0, end = 0;

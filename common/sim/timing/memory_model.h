@@ -50,7 +50,7 @@ class SharedQueue {
     const Tick length = bytes * ticks_per_kib_ / 1024;
     busy_ += length;
     waiting_[client] += length;
-    return now_ + waiting_[client] + std::min(waiting_[client], waiting_[1 - client]);
+    return now + ahead(now, client);
   }
   Tick busy() const { return busy_; }
   /// Time until it begins to serve what a client requests now.

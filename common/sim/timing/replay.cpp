@@ -752,8 +752,9 @@ class Replay {
     const bool idle = sm.tensor.free < actor.time;
     const Tick begin = sm.tensor.take(actor.time + (idle ? ticks(c_.mma_restart) : 0), length);
     std::vector<std::pair<Part, Tick>> rests;
+    Shares before;
+    if (cluster.log != nullptr) before = account_.shares();
     for (int i = 0; i < site.ctas; ++i) {
-      const Shares before = account_.shares();
       ReplayCta& cta = cluster.ctas[leader ^ static_cast<uint32_t>(i)];
       if (i > 0) sms_[cta.sm].tensor.busy += length;
       const bool is_first = !std::exchange(cta.multiplied, true);

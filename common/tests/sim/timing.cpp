@@ -31,7 +31,8 @@ TEST(GpuFiles, EachDescribesAGpuWithAllConstantsAndSaysWhereTheyAreFrom) {
   for (const auto& [key, text] : gpu_files()) {
     const std::vector<GpuFact> facts = read_gpu_file(text);
     EXPECT_NO_THROW(constants(facts));
-    defaults[describe(key, facts).major] += is_default(facts);
+    const Gpu gpu = describe(key, facts);
+    defaults[gpu.major] += gpu.is_default;
     for (const GpuFact& each : facts) {
       EXPECT_FALSE(each.source.empty()) << each.name;
       EXPECT_TRUE(each.kind == "measured" || each.kind == "reported" || each.kind == "fitted" || each.kind == "assumed")

@@ -38,22 +38,24 @@ def measured_timeline(path: Path) -> Drawing:
 def recorded_timeline(context: Context, level: str, arch: int) -> Optional[Drawing]:
     """Of the level, under that of the level before, on one axis."""
     chosen = [each for each, its in names.all_kernels(context.root) if its == arch and each <= level][-2:]
-    found = {f"Level {names.number_of(each):02}": data for each in chosen if (data := context.timeline(each, arch))}
-    title = f"Level {names.number_of(level):02}, {names.ARCH_NAMES[arch]}: timeline"
-    return timeline(found, title) if found and context.timeline(level, arch) else None
+    found = {each: data for each in chosen if (data := context.timeline(each, arch))}
+    if level not in found:
+        return None
+    return timeline({f"Level {names.number_of(each):02}": data for each, data in found.items()},
+                    f"Level {names.number_of(level):02}, {names.ARCH_NAMES[arch]}: timeline")
 
 
 def timeline(panels: dict[str, dict[str, Any]], title: str) -> Drawing:
     """What traces.reduce made of traces, by what stands above each; of one alone, all CTAs are shown."""
     shown = {name: data["ctas"][:1] if len(panels) > 1 else data["ctas"] for name, data in panels.items()}
     tracks = [track for ctas in shown.values() for cta in ctas for track in cta["tracks"]]
-    end = max((bar[1] for track in tracks for bar in track["bars"]), default=1)
+    end = max(_end(ctas) for ctas in shown.values())
     last = list(panels.values())[-1]
     headings = sum(len(ctas) for ctas in shown.values() if len(ctas) > 1) + (len(panels) if len(panels) > 1 else 0)
     height = 62 + len(tracks) * ROW + headings * 20 + 6 * len(shown) * 2 + 78
     drawing = Drawing(title, _in_words(panels), LEFT + WIDE + 20, height)
     measured = last.get("kind") == "measured"
-    shape = f"M x N x K = {' x '.join(map(str, last['shape']))}, " if "shape" in last else ""
+    shape = f"{_shape(last)}, " if "shape" in last else ""
     drawing.heading(f"Measured by timers in the kernel: {shape}{last['gpu']}, in cycles. {_says(last)}" if measured else
                     "Modelled, not timed: the simulated device, in cycles." if len(panels) > 1 else
                     f"Modelled, not timed: {shape}simulated device, in cycles. {_says(last)}")
@@ -62,8 +64,7 @@ def timeline(panels: dict[str, dict[str, Any]], title: str) -> Drawing:
         if len(panels) > 1:
             data = panels[name]
             drawing.text(16, y + 14, name, bold=True)
-            shape = " x ".join(map(str, data["shape"]))
-            drawing.text(LEFT, y + 14, f"M x N x K = {shape}. {_says(data)}", "soft", SMALL)
+            drawing.text(LEFT, y + 14, f"{_shape(data)}. {_says(data)}", "soft", SMALL)
             y += 20
         for cta in ctas:
             if len(ctas) > 1:
@@ -78,12 +79,19 @@ def timeline(panels: dict[str, dict[str, Any]], title: str) -> Drawing:
     return drawing
 
 
+def _shape(data: dict[str, Any]) -> str:
+    return f"M x N x K = {' x '.join(map(str, data['shape']))}"
+
+
+def _end(ctas: list[dict[str, Any]]) -> int:
+    """Of the last bar."""
+    return max((bar[1] for cta in ctas for track in cta["tracks"] for bar in track["bars"]), default=1)
+
+
 def _says(data: dict[str, Any]) -> str:
-    """Of the first CTA's tensor core, until its last event."""
-    tracks = data["ctas"][0]["tracks"]
-    end = max((bar[1] for cta in data["ctas"] for track in cta["tracks"] for bar in track["bars"]), default=1)
-    mma = next((t for t in tracks if t["kind"] == "mma"), None)
-    busy = sum(b[1] - b[0] for b in mma["bars"]) / end if mma else 0.0
+    """Of the first CTA's tensor core."""
+    mma = next((t for t in data["ctas"][0]["tracks"] if t["kind"] == "mma"), None)
+    busy = sum(b[1] - b[0] for b in mma["bars"]) / _end(data["ctas"]) if mma else 0.0
     return f"{data['tiles']} tile{'s' if data['tiles'] != 1 else ''}; the tensor core works {busy:.0%} of the time."
 
 

@@ -755,7 +755,7 @@ void RaceDetector::check_written(const By& by, const CtaKnowledge& cta, std::spa
   });
 }
 
-/// The warps of a warpgroup execute the same setmaxnreg instructions.
+/// A commit or a wait by another lane than that of the operations, one of which elect.sync has elected.
 void RaceDetector::elected_other(const By& by, const WarpKnowledge::Open& open) {
   const Findings::Key key =
       Findings::key(Rule::StrictElection, names_.first_of_line(open.site), names_.first_of_line(by.site));
@@ -772,6 +772,7 @@ void RaceDetector::elected_other(const By& by, const WarpKnowledge::Open& open) 
   });
 }
 
+/// The warps of a warpgroup execute the same setmaxnreg instructions.
 void RaceDetector::check_registers(const CtaKnowledge& cta) {
   for (size_t first = 0; first < cta.warps.size(); first += 4) {
     const size_t end = std::min(first + 4, cta.warps.size());

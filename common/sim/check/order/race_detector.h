@@ -1,7 +1,7 @@
 // The checker for clusters that can affect one another: the knowledge of their threads, the accesses to each location,
-// and the operations in flight. Events are reported to it in the order in which they happen. It
-// changes the execution in one way only: a wait may return False if its thread does not know that the phase is complete
-// (is_in_doubt). Only one host thread uses it.
+// and the operations in flight. Events are reported to it in the order in which they happen. It changes the execution
+// in one way only: a wait may return False if its thread does not know that the phase is complete (is_in_doubt). Only
+// one host thread uses it.
 #pragma once
 
 #include <array>

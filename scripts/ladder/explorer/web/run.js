@@ -151,6 +151,11 @@ export class Run {
     return this.tracks.filter((track) => track.kind === kind);
   }
 
+  /** Of the first CTA that has one; or undefined. */
+  get tensorCore() {
+    return this.tracks.find((each) => each.kind === "unit" && each.name === "tensor core");
+  }
+
   /**
    * Where the tensor core of the first CTA that has one rests for longer than an MMA takes: [begin, end, next MMA],
    * the longest first.
@@ -158,7 +163,7 @@ export class Run {
   get gaps() {
     if (!this.gapList) {
       this.gapList = [];
-      const track = this.tracks.find((each) => each.kind === "unit" && each.name === "tensor core");
+      const track = this.tensorCore;
       let until = -1;
       for (const event of track ? track.events : []) {
         const busy = this.endOf[event] - this.begin[event];
@@ -173,7 +178,7 @@ export class Run {
 
   /** The share of the run in which the tensor core works, or null. */
   get tensorShare() {
-    const track = this.tracks.find((each) => each.kind === "unit" && each.name === "tensor core");
+    const track = this.tensorCore;
     if (!track) return null;
     let busy = 0;
     let until = 0;
@@ -191,7 +196,7 @@ export class Run {
   account(from, to) {
     const parts = new Map();
     const add = (part, cycles) => cycles > 0 && parts.set(part, (parts.get(part) ?? 0) + cycles);
-    const track = this.tracks.find((each) => each.kind === "unit" && each.name === "tensor core");
+    const track = this.tensorCore;
     const [low, high] = [Math.max(0, from), Math.min(this.end, to)];
     if (!track || !this.rests.size || high <= low) return [];
     let until = 0;

@@ -92,7 +92,7 @@ function eventOf(item, cycles) {
     actor: who && actor(who),
     issued: cycles(more.issued ?? 0),
     seen: cycles(more.seen ?? 0),
-    rests: Object.entries(more.rests ?? {}).map(([part, time]) => [part, cycles(time)]),
+    rests: more.rests && Object.entries(more.rests).map(([part, time]) => [part, cycles(time)]),
     places: (more.places ?? []).map(placeOf),
     sides: (more.sides ?? []).map(actor),
   };
@@ -448,7 +448,7 @@ class Builder {
       lines: this.lines.list,
       details: this.details.list,
       events,
-      rests: this.rows.flatMap((row, i) => (row.rests?.length ? [[i, row.rests]] : []))
+      rests: this.rows.flatMap((row, i) => (row.rests ? [[i, row.rests]] : []))
     };
   }
 }

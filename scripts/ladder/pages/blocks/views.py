@@ -226,8 +226,8 @@ def tiles(context: Context) -> list[Section]:
     lines = [[name, str(len(mine)), _percent(median(mine)), _mean(mine)]
              for name, mine in [("all", everything), *((config, mine) for (config,), mine in worst)]]
     return [_worst(["tile", "shapes", "median error", "mean error"], lines,
-                    f"The tile that the model finds fastest is {100 * mean(lost):.1f} % slower than the best on "
-                    f"average over the {len(lost)} shapes, and {100 * median(lost):.1f} % at the median.",
+                   f"The tile that the model finds fastest is {100 * mean(lost):.1f} % slower than the best on "
+                   f"average over the {len(lost)} shapes, and {100 * median(lost):.1f} % at the median.",
                    predictions.TILES)]
 
 
