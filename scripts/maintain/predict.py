@@ -10,6 +10,7 @@ DRAM, and what limits them. The simulated device's timing model does it (docs/mo
     predict.py --others            docs/results/modelled_others.csv: other shapes and sizes, and others' kernels
     predict.py --steps             docs/results/modelled_steps.csv: the kernels between two levels, after each step
     predict.py --ablations         docs/results/modelled_ablations.csv: what each change to a level is worth
+    predict.py --profile           docs/results/modelled_profile.csv: what Nsight Compute counted, at its clocks
 
 The same sources give the same figures, to the last digit, on every machine.
 
@@ -62,6 +63,18 @@ def record_steps(build: Path, only: str) -> int:
     return 0
 
 
+def record_profiled(build: Path, only: str) -> int:
+    """Of the levels named in `only`, with the others' rows kept."""
+    levels = names.choose_levels(only, names.all_names())
+    path = files.ROOT / account.PROFILED
+    before = data.read_rows(path)[1] if path.exists() else []
+    rows = [row for row in before if row["level"] not in levels]
+    rows += predictions.predict_profiled(files.ROOT, levels, build, print)
+    rows.sort(key=lambda row: (row["level"], int(row["size"])))
+    files.replace(path, data.csv_text(predictions.PROFILE_COLUMNS, rows))
+    return 0
+
+
 def main() -> int:
     parser = command.Parser(__doc__)
     parser.add_argument("--levels", default="1-8", metavar="LIST", help="default: %(default)s")
@@ -84,6 +97,9 @@ def main() -> int:
                         help="of these levels: each change whose worth was measured or reported, which takes minutes")
     parser.add_argument("--steps", action="store_true",
                         help=f"of these levels: the kernel after each step to them, into {step_gains.RECORD}")
+    parser.add_argument("--profile", action="store_true",
+                        help=f"of these levels: what {account.COUNTED.name} has, at the clocks of "
+                             f"{account.CLOCKS.name}, into {account.PROFILED}")
     parser.add_argument("--build", type=Path, default=files.BUILD, metavar="FOLDER", help="default: build")
     options = parser.parse_args()
     output: Path | None = options.csv
@@ -97,6 +113,8 @@ def main() -> int:
         return 0
     if options.ablations:
         return record_ablations(options.build.resolve(), options.levels)
+    if options.profile:
+        return record_profiled(options.build.resolve(), options.levels)
     if options.steps:
         return record_steps(options.build.resolve(), options.levels)
     levels = names.all_names() if options.record else names.choose_levels(options.levels, names.all_names())

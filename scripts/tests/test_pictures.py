@@ -29,7 +29,7 @@ class All(unittest.TestCase):
         wanted = {"swizzles", "epilogue_lanes", "cd_swizzle", "tile_order_05", "tile_order_07", "tile_order_08",
                   "core_matrices", "wgmma_fragment", "machine", "level01_new_sm100",
                   *(f"production_{what}_sm90" for what in ("ring", "pair", "four", "smem", "tiles")),
-                  "tile_order_production", *(f"{names.short(kernel)}_account" for kernel in names.all_names())}
+                  "tile_order_production", *(f"{names.short(kernel)}_account" for kernel in names.all_levels())}
         for level in names.all_levels():
             short = level[:len("level00")]
             wanted |= {f"{short}_{what}_sm{arch}" for what in ("tiles", "smem", "timeline") for arch in (90, 100)}

@@ -9,11 +9,12 @@ from ladder.context import Context
 from ladder.draw.svg import SMALL, Drawing
 from ladder.levels import names
 from ladder.model import account
+from ladder.model.machine import GPUS
 
 Draw = Callable[[], Optional[Drawing]]
 SIZE = "8192"
-GPUS = {100: "b200", 90: "h100"}
-SMALLEST = 0.0005  # that is shown
+SMALLEST = 0.005  # that has a line
+FINEST = 0.0005  # that is drawn
 LEFT, WIDE, HIGH = 190, 680, 26
 
 
@@ -21,40 +22,36 @@ LEFT, WIDE, HIGH = 190, 680, 26
 class Bar:
     level: str
     arch: int
-    kind: str  # modelled, measured, or the difference of both
-    gpu: str
+    kind: str  # modelled, measured
     shares: dict[str, float]
 
     @property
     def words(self) -> str:
-        return f"{self.kind}, {self.gpu.upper()}" if self.kind != "difference" else self.kind
+        return f"{self.kind}, {GPUS[self.arch].upper()}"
 
 
 def gallery(context: Context) -> dict[str, Draw]:
-    return {f"{names.short(level)}_account": partial(draw, context, level) for level in names.all_names(context.root)}
+    return {f"{names.short(level)}_account": partial(draw, context, level) for level in names.all_levels(context.root)}
 
 
-def bars(context: Context, level: str, arch: int, size: str) -> list[Bar]:
-    """Of the level before, if there is one, and of this one; beside what is modelled what was measured on that GPU, and
-    by how much the model differs."""
-    modelled = context.once("accounts", lambda c: account.recorded(c.root))
-    measured = context.once("measured accounts", lambda c: account.measured(c.root))
-    levels = names.all_levels(context.root)
-    before = [each for each in levels if names.number_of(each) == names.number_of(level) - 1 and level in levels]
-    gpu = GPUS[arch]
-    found = []
-    for each in [*before, level]:
-        for kind, accounts in (("modelled", modelled), ("measured", measured)):
-            if shares := accounts.get((each, gpu, size)):
-                found.append(Bar(each, arch, kind, gpu, shares))
-        if len(found) > 1 and found[-1].kind == "measured" and found[-2].level == each:
-            mine, its = found[-2].shares, found[-1].shares
-            found.append(Bar(each, arch, "difference", gpu, {part: mine.get(part, 0) - its[part] for part in its}))
-    return found
+def shown_levels(context: Context, level: str) -> list[str]:
+    """The level before, if there is one, and this one."""
+    return [each for each in names.all_levels(context.root)
+            if names.number_of(each) in (names.number_of(level) - 1, names.number_of(level))]
+
+
+def bars(context: Context, level: str, arch: int, kind: str = "modelled") -> list[Bar]:
+    """Of the level before, if there is one, and of this one. On Hopper at the clock at which it was measured."""
+    files = {90: account.PROFILED, 100: account.RECORD}
+    accounts = (context.once(f"account {arch}", lambda c: account.recorded(c.root, files[arch]))
+                if kind == "modelled" else context.once("measured account", account.measured) if arch == 90 else {})
+    return [Bar(each, arch, kind, accounts[each, GPUS[arch], SIZE]) for each in shown_levels(context, level)
+            if (each, GPUS[arch], SIZE) in accounts]
 
 
 def draw(context: Context, level: str) -> Optional[Drawing]:
-    shown = [bar for arch in names.ARCH_NAMES for bar in bars(context, level, arch, SIZE) if bar.kind != "difference"]
+    shown = sorted((bar for arch in names.ARCH_NAMES for kind in ("modelled", "measured")
+                    for bar in bars(context, level, arch, kind)), key=lambda bar: (-bar.arch, bar.level))
     if not shown:
         return None
     top = 62.0
@@ -67,9 +64,9 @@ def draw(context: Context, level: str) -> Optional[Drawing]:
                      anchor="end")
         drawing.text(LEFT - 8, y + HIGH / 2 + 11, bar.words, "soft", 9.5, "end")
         x = float(LEFT)
-        for part in account.PARTS:
-            wide = WIDE * bar.shares.get(part.key, 0)
-            if wide >= WIDE * SMALLEST:
+        for part in _parts(bar):
+            wide = WIDE * bar.shares[part.key]
+            if bar.shares[part.key] >= FINEST:
                 tip = f"{part.title} {100 * bar.shares[part.key]:.1f} %"
                 drawing.rect(x, y, wide, HIGH, part.fill, radius=0, thick=0.6, tip=tip)
                 drawing.label(x, y, wide, HIGH, part.title.rpartition(": ")[2], size=SMALL)
@@ -78,10 +75,14 @@ def draw(context: Context, level: str) -> Optional[Drawing]:
     return drawing
 
 
+def _parts(bar: Bar) -> tuple[account.Part, ...]:
+    return account.PARTS if bar.kind == "modelled" else account.COARSE
+
+
 def _in_words(shown: list[Bar]) -> str:
     said = []
     for bar in shown:
-        largest = sorted((part for part in account.PARTS if bar.shares.get(part.key, 0) >= 0.01),
+        largest = sorted((part for part in _parts(bar) if bar.shares[part.key] >= 0.01),
                          key=lambda part: -bar.shares[part.key])[:4]
         said.append(f"{names.ARCH_NAMES[bar.arch]}, {names.short(bar.level)}, {bar.words}: "
                     + ", ".join(f"{part.title} {100 * bar.shares[part.key]:.0f} %" for part in largest))

@@ -12,7 +12,7 @@ from typing import Optional
 from ladder.context import Context
 from ladder.files import RESULTS
 from ladder.levels import names
-from ladder.model import ablations, predictions
+from ladder.model import ablations, account, predictions
 from ladder.results import data
 from ladder.results.data import Fields
 
@@ -222,18 +222,19 @@ def other_chip(context: Context) -> list[Compared]:
 
 @dataclass(frozen=True)
 class Profiled:
-    """A launch at free clocks that a profiler counted, beside the prediction for a moment's work."""
+    """A launch at free clocks that a profiler counted, beside the prediction at its clock."""
     model: Fields
     counted: dict[str, float]  # by quantity
 
     @property
     def cycles(self) -> float:
-        return float(self.model["burst_cycles"])
+        """The error, as a share of what was counted."""
+        return float(self.model["cycles"]) / self.counted["cycles"] - 1
 
     @property
     def tensor(self) -> float:
-        """Percent of these cycles in which the tensor cores are busy, for as many cycles as at any clock."""
-        return 100 * float(self.model["tensor_share"]) * float(self.model["cycles"]) / self.cycles
+        """The error of the cycles in which tensor cores are busy, in points."""
+        return 100 * float(self.model["tensor_share"]) - self.counted["tensor core, cycles active %"]
 
     @property
     def busiest(self) -> list[str]:
@@ -245,13 +246,11 @@ class Profiled:
 
 
 def profiled(context: Context) -> list[Profiled]:
-    """Of the sizes that are predicted of an H100; nothing where it is not measured."""
-    known, path = recorded(context), context.root / RESULTS / "h100_profile.csv"
-    counted: dict[tuple[str, str], dict[str, float]] = {}
-    for row in data.read_rows(path)[1] if path.exists() else []:
-        counted.setdefault((row["m"], row["level"]), {})[row["quantity"]] = float(row["value"])
-    return [Profiled(known[level, "h100", edge], counted[edge, level])
-            for edge, level in sorted(counted, key=lambda key: (int(key[0]), key[1])) if (level, "h100", edge) in known]
+    """By size and level; nothing where it is not measured."""
+    counted = account.counters(context)
+    rows = {(row["level"], row["size"]): row for row in _recorded_rows(context.root / account.PROFILED)}
+    return [Profiled(rows[point], counted[point])
+            for point in sorted(rows, key=lambda point: (int(point[1]), point[0])) if point in counted]
 
 
 def held_out_error(context: Context) -> float:

@@ -31,6 +31,8 @@ SHAPES, CYCLES, PUBLIC = RESULTS / "h200_shapes.csv", RESULTS / "h200_cycles.csv
 # By the ways in which levels are timed: at work all the time, and for a moment.
 MODES = {"": "cap", "burst_": "burst"}
 OF_MODE = {"tflops": "tflops", "cycles": "cycles", "sm_mhz": "mhz", "power_w": "watts", "us": "us"}
+PROFILE_COLUMNS = ("level", "arch", "size", "sm_mhz", "cycles", "us", "tensor_share", "dram_read_gb", "limit", "kind",
+                   "gpu", "share of *")
 COMMON = {"tensor_share": "tensor_share", "l2_gb": "l2_gb", "dram_read_gb": "dram_read_gb",
           "dram_written_gb": "dram_written_gb", "limit": "limit", "executed": "executed", "clusters": "clusters",
           "error": "error"}
@@ -166,6 +168,32 @@ def predict_tiles(root: Path, build: Path, say: Callable[[str], None]) -> list[F
     for level, shape in dict.fromkeys((row["level"], "x".join(row[axis] for axis in "mnk")) for row in timed):
         rows += run_all(Point(level, "h200", shape), names.executable(level, 90, build), build)
         say(f"modelled: {level} at {shape}, in {sum(row['level'] == level for row in rows)} rows")
+    return rows
+
+
+def profiled(root: Path) -> list[tuple[Point, str]]:
+    """What a profiler counted on an H100, one launch at free clocks each, with the clock of the level in a burst, in
+    GHz."""
+    counted = {(row["level"], row["m"]) for row in data.read_rows(root / account.COUNTED)[1]}
+    return [(Point(row["level"], "h100", row["m"]), f"{float(row['mhz']) / 1000:.4f}")
+            for row in data.read_rows(root / account.CLOCKS)[1]
+            if row["mode"] == "burst" and (row["level"], row["m"]) in counted]
+
+
+def predict_profiled(root: Path, levels: Sequence[str], build: Path, say: Callable[[str], None]) -> list[Fields]:
+    """A row for each part of the account of each of these points, at its clock. Raises Failure."""
+    rows: list[Fields] = []
+    for point, ghz in profiled(root):
+        if point.level in levels:
+            program = names.executable(point.level, point.arch, build)
+            found = ask(program, point.arguments, point.gpu, (ghz,), build=build)[0][-1]
+            fixed = {"level": point.level, "arch": str(point.arch), "size": point.size, "sm_mhz": text_of(found["mhz"]),
+                     **{name: text_of(found[name])
+                        for name in ("cycles", "us", "tensor_share", "dram_read_gb", "limit")},
+                     "kind": "modelled", "gpu": point.gpu}
+            rows += [{**fixed, "config": part, "share": f"{share:.5f}"}
+                     for part, share in account.shares_of(found).items()]
+            say(f"modelled: {point} at {ghz} GHz, {fixed['cycles']} cycles, {fixed['limit']}")
     return rows
 
 

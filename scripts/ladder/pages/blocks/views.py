@@ -159,19 +159,19 @@ def other_hopper(context: Context) -> list[Section]:
 def beside_a_profiler(context: Context) -> list[Section]:
     """Parts of the model beside what a profiler counted on an H100."""
     rows = predicted.profiled(context)
-    cycles = [each.cycles / each.counted["cycles"] - 1 for each in rows]
-    busy = [each.tensor - each.counted["tensor core, cycles active %"] for each in rows]
-    lines = [[names.short(each.model["level"]), each.model["m"], f"{each.cycles / 1e6:.3f}",
-              f"{each.counted['cycles'] / 1e6:.3f}", _percent(error), f"{each.tensor:.1f}",
-              f"{each.counted['tensor core, cycles active %']:.1f}", f"{points:+.1f}",
+    lines = [[names.short(each.model["level"]), each.model["size"], _whole(each.model["sm_mhz"]),
+              f"{float(each.model['cycles']) / 1e6:.3f}", f"{each.counted['cycles'] / 1e6:.3f}", _percent(each.cycles),
+              f"{100 * float(each.model['tensor_share']):.1f}",
+              f"{each.counted['tensor core, cycles active %']:.1f}", f"{each.tensor:+.1f}",
               f"{float(each.model['dram_read_gb']):.2f}", f"{each.counted['DRAM, bytes read'] / 1e9:.2f}",
               each.model["limit"].partition(":")[0], ", ".join(each.busiest) or "none"]
-             for each, error, points in zip(rows, cycles, busy)]
-    return [Section(["level", "M = N = K", "million cycles, modelled", "measured", "error",
+             for each in rows]
+    return [Section(["level", "M = N = K", "MHz", "million cycles, modelled", "measured", "error",
                      "tensor cores busy %, modelled", "measured ", "points", "DRAM read GB, modelled", "measured  ",
-                     "limited by, modelled (under load)", "above 90 % of its peak, measured"], lines,
-                    f"Mean error of the {len(rows)} rows: **{_mean(cycles)}** of the cycles, "
-                    f"**{mean(map(abs, busy)):.1f} points** of the tensor cores' share.")] if rows else []
+                     "limited by, modelled", "above 90 % of its peak, measured"], lines,
+                    f"Mean error of the {len(rows)} rows: **{_mean(each.cycles for each in rows)}** of the cycles, "
+                    f"**{mean(abs(each.tensor) for each in rows):.1f} points** of the tensor cores' share."
+                    )] if rows else []
 
 
 def changes(context: Context) -> list[Section]:
