@@ -12,7 +12,7 @@ LAYERS: tuple[frozenset[str], ...] = tuple(frozenset(names.split()) for names in
 SIM = "common/sim/"
 #: Modules of scripts/ladder that are not named here are the ground.
 PACKAGES: tuple[frozenset[str], ...] = tuple(frozenset(names.split()) for names in (
-    "levels", "results", "context shards", "sim", "tune mutants exact", "model explorer fuzzing", "draw grader",
+    "levels", "results", "context shards", "sim", "tune mutants exact", "model explorer fuzzing", "draw grader contact",
     "pages", "site"))
 LADDER = "scripts/ladder/"
 

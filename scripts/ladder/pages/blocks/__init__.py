@@ -11,6 +11,7 @@ from ladder.context import Context
 from ladder.pages.blocks import (
     accounts,
     breaking,
+    contact,
     counted,
     figures,
     images,
@@ -28,7 +29,8 @@ from ladder.pages.blocks import (
 from ladder.pages.blocks.options import Options
 
 BLOCKS: dict[str, Callable[[Context, Options], str]] = {
-    "account": accounts.block, "table": rows.table, "progression": figures.progression, "level": figures.level,
+    "account": accounts.block, "contact": contact.block, "table": rows.table,
+    "progression": figures.progression, "level": figures.level,
     "ablations": figures.ablations, "order": figures.order, "profile": profiled.of_level,
     "capstone": figures.capstone, "shape": kernels.shape, "barriers": kernels.barriers, "budget": kernels.budget,
     "roles": kernels.roles, "changes": kernels.changes, "instructions": instructions.of_level,
