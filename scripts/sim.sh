@@ -136,7 +136,9 @@ fail() {
   exit 2
 }
 
-here=$(cd "$(dirname "$(readlink -f "${BASH_SOURCE[0]}")")" && pwd)
+# Tests run this script thousands of times: where bash can do it, no other program is started.
+here=$(readlink -f "${BASH_SOURCE[0]}")
+here=${here%/*}
 libraries=${LADDER_SIM_DIR:-${here%/*}/build/sim}
 
 value() {  # value OPTION ARGUMENT-COUNT VALUE: checks that the option has a value
@@ -300,15 +302,17 @@ shift
 
 # A user who has changed a kernel, or has changed it back, and not built since would look at the wrong program.
 warn_if_older_than_its_sources() {
-  local name=${program##*/} root=${here%/*} folder arch newer switches=''
+  local name=${program##*/} root=${here%/*} folder arch file switches=''
   [[ $name =~ ^(level[0-9][0-9]_[a-z0-9_]+|warm_up_[a-z_]+)_sm(90|100)(-.*)?$ && $program -ef $root/build/bin/$name ]] ||
     return 0
   folder=${BASH_REMATCH[1]} arch=${BASH_REMATCH[2]} switches=${BASH_REMATCH[3]//-/ -D}
   [[ $folder != warm_up_* ]] || folder=level01_baseline/warm_up
-  newer=$(cd "$root" && find "$folder" common/ptx common/mma -maxdepth 1 \( -name "*_sm$arch.*" -o -name main.cu \
-    -o -path 'common/*.*h' \) -newer "$program" -print -quit 2>/dev/null) || return 0
-  [[ -z $newer ]] || printf 'sim.sh: %s is newer than %s. To build it again: scripts/build.sh %s\n' "$newer" "$name" \
-    "${name%%-*}$switches" >&2
+  for file in "$root/$folder"/{*_sm"$arch".*,main.cu} "$root"/common/{ptx,mma}/*.*h; do
+    [[ $file -nt $program ]] || continue
+    printf 'sim.sh: %s is newer than %s. To build it again: scripts/build.sh %s\n' "${file#"$root/"}" "$name" \
+      "${name%%-*}$switches" >&2
+    return
+  done
 }
 warn_if_older_than_its_sources
 
@@ -316,19 +320,22 @@ warn_if_older_than_its_sources
 before=${LD_LIBRARY_PATH-}
 export LD_LIBRARY_PATH=$libraries${before:+:$before}
 
-# ldd tells which libraries the program will get, also through other libraries. Those that have the runtime inside
-# (nvcc's default), ask for it by a path of their own, or load it later, if at all, need more than a search path:
-# libsim_loader.so (common/sim/runtime/loader.cpp) gives it to them.
+# The dynamic loader tells, as it does for ldd, which libraries the program will get, also through other libraries.
+# Those that have the runtime inside (nvcc's default), ask for it by a path of their own, or load it later, if at all,
+# need more than a search path: libsim_loader.so (common/sim/runtime/loader.cpp) gives it to them.
+libraries_of() { /lib64/ld-linux-x86-64.so.2 --list "$program" 2>/dev/null || true; }
+
 check_libraries() {
-  local loads='' own runtime path
-  if [[ $(head -c 4 -- "$program" | tr -d '\0') == $'\177ELF' ]]; then  # otherwise a script
-    loads=$(ldd "$program" 2>/dev/null || true)
+  local magic loads='' own runtime='' path=''
+  IFS= LC_ALL=C read -r -N 4 magic <"$program" || true
+  if [[ $magic == $'\177ELF' ]]; then  # otherwise a script
+    loads=$(libraries_of)
     own=$loads  # without our libcuda.so.1, which brings our runtime in
-    [[ $loads != *libcuda.so.1* ]] || own=$(LD_LIBRARY_PATH=$before ldd "$program" 2>/dev/null || true)
-    runtime=$(grep -o 'libcudart\.so\.[0-9]*' <<<"$own" | sort -u | head -n 1 || true)
-    [[ ${runtime:-libcudart.so.13} == libcudart.so.13 ]] ||
-      fail "$program uses $runtime, and the simulated device replaces libcudart.so.13. Build it with CUDA 13."
-    path=$(sed -n 's/^[[:space:]]*libcudart\.so\.13 => \(.*\) (0x[0-9a-f]*)$/\1/p' <<<"$loads" | head -n 1)
+    [[ $loads != *libcuda.so.1* ]] || own=$(LD_LIBRARY_PATH=$before libraries_of)
+    [[ ! ${own//libcudart.so.13/} =~ libcudart\.so\.[0-9]+ ]] ||
+      fail "$program uses ${BASH_REMATCH[0]}, and the simulated device replaces libcudart.so.13. Build it with CUDA 13."
+    [[ $own != *libcudart.so.13* ]] || runtime=1
+    [[ ! $loads =~ libcudart\.so\.13\ =\>\ ([^$'\n']*)\ \(0x ]] || path=${BASH_REMATCH[1]}
     [[ -z $runtime || ! $path -ef $libraries/libcudart.so.13 ]] || grep -q -a -F libcudart_static -- "$program" || return 0
     if [[ -z $runtime && -n ${LADDER_SIM_CHECK-} && $loads != *libcuda.so* ]]; then
       grep -q -a -F .nv_fatbin -- "$program" ||
