@@ -71,17 +71,20 @@ class Programs(unittest.TestCase):
 
 
 class Exercises(unittest.TestCase):
-    def run_changed(self, name: str, arch: int, before: str, after: str,
-                    *options: str) -> subprocess.CompletedProcess[str]:
-        """The program with a piece of its source replaced: compiled to PTX, and run in the place of what is in it."""
+    def run_changed(self, name: str, arch: int, before: str, after: str, *options: str,
+                    on_host: bool = False) -> subprocess.CompletedProcess[str]:
+        """The program with a piece of its source replaced: compiled to PTX, which runs in the place of what is in it;
+        the whole program, which takes longer, only if the piece is `on_host`."""
         source = (FOLDER / f"{name}_sm{arch}.cu").read_text(encoding="utf-8")
         self.assertIn(before, source)
         with tempfile.TemporaryDirectory(prefix="ladder-test-") as folder:
-            changed, program = Path(folder) / "changed.cu", Path(folder) / "changed"
+            changed, made = Path(folder) / "changed.cu", Path(folder) / "changed"
             changed.write_text(source.replace(before, after), encoding="utf-8")
             subprocess.run([NVCC, "-std=c++20", "-O3", f"-gencode=arch=compute_{arch}a,code=compute_{arch}a",
-                            "--no-compress", "-cudart", "shared", f"-I{ROOT}", changed, "-o", program], check=True)
-            return simulate(program, *options)
+                            *(["--no-compress", "-cudart", "shared"] if on_host else ["-ptx"]), f"-I{ROOT}", changed,
+                            "-o", made], check=True)
+            program, ptx = (made, []) if on_host else (executable(name, arch), ["--ptx", str(made)])
+            return simulate(program, *ptx, *options)
 
     def test_a_wrong_distance(self) -> None:
         """(row, k) comes from row + 32 for k = 8 to 15: D as the program computes it, with A's rows moved."""
@@ -126,14 +129,14 @@ class Exercises(unittest.TestCase):
 
     def test_beyond_the_edge(self) -> None:
         for arch, rows in ((100, 100), (90, 50)):
-            ran = self.run_changed("tma_load", arch, "&map_a, a, M, K, K", f"&map_a, a, {rows}, K, K")
+            ran = self.run_changed("tma_load", arch, "&map_a, a, M, K, K", f"&map_a, a, {rows}, K, K", on_host=True)
             tile = 128 if arch == 100 else 64
             self.assertIn(f"wrong: {(tile - rows) * 32} of {tile * 32} elements", ran.stdout)
 
     def test_only_one_of_them_swizzles(self) -> None:
         for arch in (100, 90):
             ran = self.run_changed("k_loop", arch, "BLOCK_M, BLOCK_K, mma::Swizzle::B128",
-                                   "BLOCK_M, BLOCK_K, mma::Swizzle::None")
+                                   "BLOCK_M, BLOCK_K, mma::Swizzle::None", on_host=True)
             self.assertEqual(ran.returncode, 3)
             self.assertIn("the tensor map and the descriptor must agree", ran.stderr)
 
