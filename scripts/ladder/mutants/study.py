@@ -427,7 +427,7 @@ def chosen(all_kernels: Sequence[Kernel], shard: Shard, lines: Collection[int] =
 
 def spread(pairs: Sequence[tuple[Kernel, Site]], rows: Sequence[Fields], count: int) -> list[tuple[Kernel, Site]]:
     """So many of the sites: one of every kind of instruction with every outcome on record, then a second of each, and
-    so on, each time from a kernel of which there are few so far."""
+    so on, each time from a kernel of which there are few so far. Of more kinds than that, every second, third, ..."""
     known = {key_of(row): outcome_of(row) for row in rows}
     groups: dict[tuple[str, str], list[tuple[Kernel, Site]]] = {}
     for kernel, site in pairs:
@@ -435,7 +435,8 @@ def spread(pairs: Sequence[tuple[Kernel, Site]], rows: Sequence[Fields], count: 
     found: list[tuple[Kernel, Site]] = []
     used: Counter[Kernel] = Counter()
     while groups and len(found) < count:
-        for name in sorted(groups)[:count - len(found)]:
+        step = -(-len(groups) // (count - len(found)))
+        for name in sorted(groups)[::step]:
             pair = min(groups[name], key=lambda one: used[one[0]])
             groups[name].remove(pair)
             used[pair[0]] += 1
