@@ -1,7 +1,7 @@
 """The events of a trace, by name instead of by number: what common/sim/timing/trace.cpp writes, checked and typed."""
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Callable, Optional
 
@@ -100,8 +100,9 @@ class Launch:
         return sorted({event.cta for event in self.events})
 
 
-def read(trace: Any) -> tuple[str, list[Launch]]:
-    """The GPU's name and the launches. Raises TraceError for what is no trace, has no events or another version."""
+def read(trace: Any, kinds: Collection[str] = ()) -> tuple[str, list[Launch]]:
+    """The GPU's name and the launches, with events of these kinds; none named: of all. Raises TraceError for what is no
+    trace, has no events or another version."""
     require_version(trace)
     try:
         head = trace["otherData"]
@@ -110,7 +111,7 @@ def read(trace: Any) -> tuple[str, list[Launch]]:
         clocks = {item["launch"]: to_cycles(item) for item in head["launches"]}
         for item in trace["traceEvents"]:
             # Not names of tracks, counters, and the SMs on which CTAs are.
-            if item["ph"] not in ("M", "C") and item["cat"] != "residence":
+            if item["ph"] not in ("M", "C") and item["cat"] != "residence" and (not kinds or item["cat"] in kinds):
                 number = item["pid"] // CTAS_PER_LAUNCH
                 launches[number].events.append(_event(item, clocks[number]))
     except (KeyError, TypeError, ValueError, AttributeError) as error:
@@ -121,6 +122,10 @@ def read(trace: Any) -> tuple[str, list[Launch]]:
     for launch in found:
         launch.events.sort(key=lambda event: (event.begin, event.number))
     return str(head.get("gpu", "")), found
+
+
+_AS_THEY_ARE = {"parity", "warp", "amount", "phase", "pending", "tx", "completes", "after", "bytes", "overwrites",
+                "tensor"}
 
 
 def _event(item: Mapping[str, Any], cycles: Callable[[float], int]) -> Event:
@@ -135,10 +140,8 @@ def _event(item: Mapping[str, Any], cycles: Callable[[float], int]) -> Event:
     if who:
         event.actor = _actor(who, cycles)
     event.sides = tuple(_actor(side, cycles) for side in more.get("sides", ()))
-    event.parity, event.warp = more.get("parity", -1), more.get("warp", -1)
-    for name in ("amount", "phase", "pending", "tx", "completes", "after", "bytes", "overwrites", "tensor"):
-        if name in more:
-            setattr(event, name, more[name])
+    for name in _AS_THEY_ARE & more.keys():
+        setattr(event, name, more[name])
     if event.kind == "operation":
         event.issued, event.seen = cycles(more["issued"]), cycles(more["seen"])
         event.coordinates, event.extent = tuple(more.get("coordinates", ())), tuple(more.get("extent", ()))

@@ -1,12 +1,12 @@
 """What a program does on the simulated device, as far as claims are about it."""
 from __future__ import annotations
 
+import functools
 import subprocess
 import tempfile
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Optional
 
@@ -92,6 +92,7 @@ def counters(program: Path, shape: Shape, sms: Optional[int] = None, config: str
     return first
 
 
+@functools.cache  # each level's are compared with those of the level before and after
 def predicted_cycles(program: Path, shape: Shape) -> int:
     """Of one call, on the whole GPU, by the timing model."""
     return int(_recorded(program, Run(("--timing",), shape), "--predictions")["cycles"])
@@ -105,19 +106,19 @@ def stores(counted: dict[str, Any], space: str, cost: str) -> Optional[float]:
 
 
 class Timeline:
-    """A trace of the first launch."""
+    """The operations in a trace of the first launch."""
 
     def __init__(self, program: Path, shape: Shape, sms: int) -> None:
         try:
-            launches = events.read(_recorded(program, Run(("--sms", str(sms)), shape), "--trace"))[1]
+            launches = events.read(_recorded(program, Run(("--sms", str(sms)), shape), "--trace"), ["operation"])[1]
         except TraceError as error:
             raise CannotObserve(str(error)) from None
         self.launch: Launch = launches[0]
         self.sms = sms
 
-    @cached_property
+    @property
     def operations(self) -> list[Event]:
-        return [event for event in self.launch.events if event.kind == "operation"]
+        return self.launch.events
 
     def named(self, *prefixes: str, cta: Optional[int] = None) -> list[Event]:
         return [o for o in self.operations if o.name.startswith(prefixes) and cta in (None, o.cta)]
