@@ -418,8 +418,8 @@ class OnTheSimulatedDevice(Scratch):
             lines.append(f"static_assert(production::SmemOf<{config}>::BYTES == {space.sm90_smem(point)});")
         source = self.root / "rules.cu"
         source.write_text("\n".join(lines))
-        answer = subprocess.run(["nvcc", "-std=c++20", f"-I{ROOT}", "-arch=sm_90a", "-c", source,
-                                 "-o", self.root / "rules.o"],
+        answer = subprocess.run(["nvcc", "-std=c++20", f"-I{ROOT}", "-arch=sm_90a", "-ptx", source,
+                                 "-o", self.root / "rules.ptx"],
                                 capture_output=True, text=True, check=False)
         self.assertEqual(answer.returncode, 0, answer.stdout + answer.stderr)
         self.assertGreater(len(lines), 100)

@@ -7,8 +7,8 @@
 Without --configs the program chooses its configuration for each shape. `mechanisms` are so few configurations that each
 mechanism of the kernel is in one of them, `all` are all; --part 2/4 takes the second of four equal parts of them.
 
-NAME is shapes, schedules, small_gpus, order, mixed or refused. Only shapes is about sums; the others are about order,
-and take fast arithmetic.
+NAME is shapes, schedules, seeds (more schedules), small_gpus, order, mixed or refused. Only shapes is about sums; the
+others are about order, and take fast arithmetic.
 
 Every run must end with exit code 0 (D is right; with --init int, bit for bit), or 2 with the right sentence for shapes
 that are refused. Prints what failed, with the command to repeat it.
@@ -124,10 +124,15 @@ def shapes(suite: Suite) -> None:
 
 
 def schedules(suite: Suite) -> None:
-    for seed in range(1, 11):
+    for seed in range(1, 5):
         suite.integers(["--seed", str(seed)], BUSY)
     suite.integers(["--latest"], BUSY)
     suite.shapes(["--latest"], BUSY)
+
+
+def seeds(suite: Suite) -> None:
+    for seed in range(5, 21):
+        suite.integers(["--seed", str(seed)], BUSY)
 
 
 def small_gpus(suite: Suite) -> None:
@@ -168,8 +173,7 @@ def refused(suite: Suite) -> None:
                   expected=expected, sentence="of a GPU's file is not name,value,unit,kind,source")
 
 
-SUITES = {"shapes": shapes, "schedules": schedules, "small_gpus": small_gpus, "order": order, "mixed": mixed,
-          "refused": refused}
+SUITES = {suite.__name__: suite for suite in (shapes, schedules, seeds, small_gpus, order, mixed, refused)}
 
 
 def suites_of(options: argparse.Namespace) -> list[Suite]:

@@ -5,7 +5,7 @@ import functools
 import subprocess
 import tempfile
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Optional
@@ -106,19 +106,19 @@ def stores(counted: dict[str, Any], space: str, cost: str) -> Optional[float]:
 
 
 class Timeline:
-    """The operations in a trace of the first launch."""
+    """A trace of the first launch: operations, or events of these kinds; of none: of all."""
 
-    def __init__(self, program: Path, shape: Shape, sms: int) -> None:
+    def __init__(self, program: Path, shape: Shape, sms: int, kinds: Collection[str] = ("operation",)) -> None:
         try:
-            launches = events.read(_recorded(program, Run(("--sms", str(sms)), shape), "--trace"), ["operation"])[1]
+            launches = events.read(_recorded(program, Run(("--sms", str(sms)), shape), "--trace"), kinds)[1]
         except TraceError as error:
             raise CannotObserve(str(error)) from None
         self.launch: Launch = launches[0]
         self.sms = sms
 
-    @property
+    @functools.cached_property
     def operations(self) -> list[Event]:
-        return self.launch.events
+        return [event for event in self.launch.events if event.kind == "operation"]
 
     def named(self, *prefixes: str, cta: Optional[int] = None) -> list[Event]:
         return [o for o in self.operations if o.name.startswith(prefixes) and cta in (None, o.cta)]

@@ -6,6 +6,7 @@ the notes that the course follows) or modelled (computed on the simulated device
 from __future__ import annotations
 
 import csv
+import functools
 import io
 import re
 from collections.abc import Iterable, Sequence
@@ -90,36 +91,44 @@ class Result:
 def read_rows(path: Path) -> tuple[list[str], list[Fields]]:
     """Column names and rows of a CSV file; lines that start with # are comments. Of many configurations in a line, each
     has a row. Raises DataError, with the line and the column, for what cannot be right."""
-    text = files.read_text(path)
+    columns, rows = _parsed(path, files.read_text(path))
+    return list(columns), [Row(row, row.file, row.line) for row in rows]
+
+
+@functools.lru_cache(maxsize=64)  # pages are made of a few files, each of which is read many times
+def _parsed(path: Path, text: str) -> tuple[list[str], list[Row]]:
     # Comments become empty lines, which are no rows, so that the reader counts the lines of the file.
     reader = csv.reader("\n" if line.startswith("#") else line for line in io.StringIO(text, newline=""))
     columns: list[str] = []
-    rows: list[Fields] = []
+    of_config: list[Optional[re.Match[str]]] = []
+    rows: list[Row] = []
     try:
         for fields in reader:
             if not columns:
                 columns = fields
                 if len(set(columns)) < len(columns):
                     raise DataError(f"{path}:{reader.line_num}: two columns have one name.")
+                of_config = [*map(OF_CONFIG.fullmatch, columns)]
             elif fields:
-                rows += _rows(columns, fields, path, reader.line_num)
+                rows += _rows(columns, of_config, fields, path, reader.line_num)
     except csv.Error as error:
         raise DataError(f"{path}:{reader.line_num}: {error}.") from None
     return list(dict.fromkeys(OF_CONFIG.sub(r"\1 of *", column) for column in columns)), rows
 
 
-def _rows(columns: Sequence[str], fields: Sequence[str], path: Path, line: int) -> list[Fields]:
+def _rows(columns: Sequence[str], of_config: Sequence[Optional[re.Match[str]]], fields: Sequence[str], path: Path,
+          line: int) -> list[Row]:
     """What a line says: a row, or one for each configuration of which it says anything."""
     if len(fields) != len(columns):
         raise DataError(f"{path}:{line}: this row has {len(fields)} fields, and the header {len(columns)}.")
     shared: Fields = {}
     configs: dict[str, Fields] = {}
-    for column, text in zip(columns, fields):
-        if match := OF_CONFIG.fullmatch(column):
+    for column, match, text in zip(columns, of_config, fields):
+        if match:
             configs.setdefault(match[2], {"config": match[2]})[match[1]] = text
         else:
             shared[column] = text
-    found: list[Fields] = []
+    found: list[Row] = []
     for figures in configs.values() if configs else [{}]:
         row = Row({**shared, **figures}, path, line)
         if wrong := checks.complaint(row):
