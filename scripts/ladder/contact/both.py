@@ -11,18 +11,18 @@ MBARRIER = "common/sim/exec/sync/mbarrier.cpp"
 ADDRESS = "common/sim/machine/address.h"
 
 PLAIN = TensorMap((64, 64), (64, 16), (128,))  # BF16
-_HALF = dict(words=1024, kinds=(("bytes", 16384),))
+_HALF = (("bytes", 16384),)
 
 
 def tma(name: str, asks: str, place: str, tensor: TensorMap, at: str, count: int, extra: str = "",
-        before: str = "", offset: int = 0) -> Probe:
+        before: str = "", offset: int = 0, after: str = "") -> Probe:
     """A load of `count` bytes; what it leaves of 4 KiB that were filled before."""
     rank = at.count(",") + 1
     kind = "im2col" if tensor.corners else "tile"
     load = once(f"{before}mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], {count}; add.u32 %t0, %box, {offset};\n"
                 f"cp.async.bulk.tensor.{rank}d.shared::cluster.global.{kind}.mbarrier::complete_tx::bytes [%t0], "
                 f"[%map, {{{at}}}], [bar]{extra};")
-    return Probe(f"tma.{name}", asks, place, wipe(4096) + load + wait() + dump(4096), map=tensor, **_HALF)
+    return Probe(f"tma.{name}", asks, place, wipe(4096) + load + wait() + after + dump(4096), 1024, _HALF, map=tensor)
 
 
 def store(name: str, asks: str, place: str, tensor: TensorMap, at: str, instruction: str = "cp.async.bulk.tensor",
@@ -100,11 +100,11 @@ def _bulk() -> list[Probe]:
         Probe("bulk.load", "a bulk copy of 1,552 bytes into shared memory", "common/sim/exec/async/bulk_load.cpp: class BulkLoad",
               wipe(4096) + once("mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 1552; add.u32 %t0, %box, 48;\n"
                                 "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%t0], [%in], "
-                                "1552, [bar];") + wait() + dump(4096), **_HALF),
+                                "1552, [bar];") + wait() + dump(4096), 1024, _HALF),
         Probe("bulk.store", "a bulk copy of 1,552 bytes out of shared memory",
               "common/sim/exec/async/bulk_store.cpp: class BulkStore",
               once("add.u32 %t0, %box, 48; cp.async.bulk.global.shared::cta.bulk_group [%out], [%t0], 1552;\n"
-                   "cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;"), **_HALF),
+                   "cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;"), 1024, _HALF),
         Probe("bulk.to_peer", "a bulk copy into the other CTA's shared memory, counted there",
               "common/sim/exec/async/destination.cpp: Destination destination_of",
               wipe(4096) + once("mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 512;") +
@@ -139,7 +139,7 @@ def _barriers() -> list[Probe]:
     pending = "mbarrier.pending_count.b64 %t1, %s0; "
     return [
         _barrier("parity", "what a wait for either parity says, before the first phase ends and after",
-                 f"{MBARRIER}: parity", _test(0, 0) + _test(1, 1) +
+                 f"{MBARRIER}: if (last->complete(parity))", _test(0, 0) + _test(1, 1) +
                  "mbarrier.arrive.shared::cta.b64 _, [bar];\n" + _test(2, 0) + _test(3, 1) +
                  "mbarrier.arrive.shared::cta.b64 _, [bar];\n" + _test(4, 0) + _test(5, 1), 6),
         _barrier("counts", "which pending count an arrival's state holds, phase after phase",
@@ -177,7 +177,7 @@ def _barriers() -> list[Probe]:
                  f"selp.u32 %t0, 1, 0, %p0; {note('%t0', 0)}sub.u64 %to, %to, %from; setp.lt.u64 %p0, %to, 1000000; "
                  f"selp.u32 %t0, 1, 0, %p0; {note('%t0', 1)}", 2),
         Probe("mbarrier.remote", "an arrival at the barrier of the other CTA",
-              "common/sim/exec/sync/signal.cpp: apply",
+              "common/sim/exec/sync/signal.cpp: void apply(",
               "xor.b32 %t4, %rank, 1; mapa.shared::cluster.u32 %t1, %bar, %t4;\n" +
               once("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%t1];") + wait() +
               once(_test(0, 0) + _test(1, 1)), 2, (("bytes", 256),), ctas=2),
@@ -187,7 +187,7 @@ def _barriers() -> list[Probe]:
 def _clusters() -> list[Probe]:
     return [
         Probe("cluster.address", "where the rank stands in a shared::cluster address, and where dynamic memory begins",
-              f"{ADDRESS}: 24", "mapa.shared::cluster.u32 %t0, %box, 3; mapa.shared::cluster.u32 %t1, %t0, 1;\n" +
+              f"{ADDRESS}: kSharedRankShift = 24", "mapa.shared::cluster.u32 %t0, %box, 3; mapa.shared::cluster.u32 %t1, %t0, 1;\n" +
               once(note("%t0", 0) + note("%t1", 1)), 2, (("bytes", 256),), ctas=4),
         Probe("cluster.leader_bit", "that clearing bit 24 of an address names the even CTA of a pair",
               "common/ptx/registers.cuh: address & 0xFEFFFFFF",
@@ -199,7 +199,7 @@ def _clusters() -> list[Probe]:
               MEET + once(_test(0, 0)), 1,
               (("bytes", 256),), ctas=4),
         Probe("cluster.dsmem", "stores into and loads from the other CTA's shared memory",
-              "common/sim/exec/memory/address.cpp: cluster",
+              "common/sim/exec/memory/address.cpp: // ---- mapa",
               "xor.b32 %t4, %rank, 1; mapa.shared::cluster.u32 %t0, %box, %t4; shl.b32 %t1, %thread, 2; "
               "add.u32 %t0, %t0, %t1;\nshl.b32 %t2, %rank, 16; add.u32 %t2, %t2, %thread; "
               "st.shared::cluster.b32 [%t0], %t2; barrier.cluster.arrive; barrier.cluster.wait;\n"
@@ -212,7 +212,7 @@ def _clusters() -> list[Probe]:
               "%t4; mapa.shared::cluster.u32 %t1, %bar, %t4; add.u32 %t2, %rank, 77;\n" +
               once("st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.b32 [%t0], {%t2, %t2, 5, 6}, [%t1];") +
               wait() + dump(32), 8, ctas=2),
-        Probe("cluster.ranks", "the ranks of CTAs, as special registers say", "common/sim/exec/core/special.cpp: rank",
+        Probe("cluster.ranks", "the ranks of CTAs, as special registers say", "common/sim/exec/core/special.cpp: case SpecialKind::ClusterCtarank",
               "mov.u32 %t0, %cluster_nctarank; mov.u32 %t1, %cluster_ctaid.x; mov.u32 %t2, %clusterid.x; "
               "mov.u32 %t3, %nclusterid.x;\n" + once("".join(note(f"%t{i}", i) for i in range(4)) + note("%rank", 4)), 5,
               (("bytes", 256),), ctas=4),
@@ -224,10 +224,10 @@ def _matrices() -> list[Probe]:
     address = "shl.b32 %t0, %lane, 4; shl.b32 %t1, %warp, 9; add.u32 %t0, %t0, %t1; add.u32 %t0, %t0, %box;\n"
     return [
         *(Probe(f"matrix.ldmatrix{suffix.replace('.', '_')}", f"which elements ldmatrix.x4{suffix} gives each lane",
-                f"{place}: ldmatrix", address + ".reg .b32 x<4>; ldmatrix.sync.aligned.m8n8.x4" + suffix +
+                f"{place}: Flow ldmatrix(", address + ".reg .b32 x<4>; ldmatrix.sync.aligned.m8n8.x4" + suffix +
                 ".shared.b16 {x0, x1, x2, x3}, [%t0];\n" + put("x", 4), 512) for suffix in ("", ".trans")),
         *(Probe(f"matrix.stmatrix{suffix.replace('.', '_')}", f"where stmatrix.x4{suffix} puts each lane's elements",
-                f"{place}: stmatrix", address + "add.u32 %t1, %t0, 8192; ld.shared.v4.b32 {%t2, %t3, %t4, %t5}, [%t1];\n"
+                f"{place}: Flow stmatrix(", address + "add.u32 %t1, %t0, 8192; ld.shared.v4.b32 {%t2, %t3, %t4, %t5}, [%t1];\n"
                 "stmatrix.sync.aligned.m8n8.x4" + suffix + ".shared.b16 [%t0], {%t2, %t3, %t4, %t5};\n" + dump(2048),
                 512) for suffix in ("", ".trans")),
     ]
@@ -238,16 +238,16 @@ def _warps() -> list[Probe]:
     part = ("and.b32 %t1, %lane, 3; setp.eq.u32 %p1, %t1, 2; mov.u32 %t2, 99; mov.u32 %t3, 0; @!%p1 bra other;\n"
             "elect.sync %t2|%p0, 0x44444444; selp.u32 %t3, 1, 0, %p0; other: bar.warp.sync 0xffffffff;\n")
     return [
-        Probe("warp.elect", "which lane elect.sync elects", "common/sim/exec/sync/warp.cpp: elect",
+        Probe("warp.elect", "which lane elect.sync elects", "common/sim/exec/sync/warp.cpp: Hardware elects the lowest lane",
               elect + say("%e", "%t0"), 64, (("bytes", 256),), threads=32),
         Probe("warp.elect_part", "which lane elect.sync elects of every fourth",
-              "common/sim/exec/sync/warp.cpp: elect", part + say("%t2", "%t3"), 64, (("bytes", 256),), threads=32),
+              "common/sim/exec/sync/warp.cpp: Hardware elects the lowest lane", part + say("%t2", "%t3"), 64, (("bytes", 256),), threads=32),
         Probe("warp.setmaxnreg", "that a warpgroup gives registers back and gets them again",
-              "common/sim/exec/control/setmaxnreg.cpp: setmaxnreg",
+              "common/sim/exec/control/setmaxnreg.cpp: set_max_registers",
               "setmaxnreg.dec.sync.aligned.u32 40; bar.sync 0; setmaxnreg.inc.sync.aligned.u32 240;\n" + say("%thread"), 128,
               (("bytes", 256),)),
         Probe("warp.griddepcontrol", "that griddepcontrol does nothing in an ordinary launch",
-              "common/sim/exec/sync/dependent_launch.cpp: griddepcontrol",
+              "common/sim/exec/sync/dependent_launch.cpp: Flow",
               "griddepcontrol.launch_dependents; griddepcontrol.wait;\n" + say("%thread"), 128, (("bytes", 256),)),
     ]
 

@@ -86,7 +86,7 @@ def _layouts() -> list[Probe]:
                     f"{which}_{way.lower()}_major_{swizzle}",
                     f"where the elements of {which.upper()} lie, {way}-major with the swizzle {swizzle}",
                     mn if major else f"{DESCRIPTOR}: {case[swizzle]}",
-                    replace(Mma(), **{which: operand})))
+                    Mma(a=operand) if which == "a" else Mma(b=operand)))
     probes += [
         wgmma("advance", "that 32 bytes more at the start of a 128-byte row are the next 16 elements of K",
               f"{DESCRIPTOR}: struct Permutation", Mma(a=Operand(start=32), b=Operand(start=96))),
@@ -97,7 +97,7 @@ def _layouts() -> list[Probe]:
         wgmma("leading_ignored", "that a swizzled K-major operand has no leading dimension",
               f"{DESCRIPTOR}: d.swizzle == Swizzle::None ? d.leading : 16", Mma(a=Operand(leading=512),
                                                                                b=Operand(leading=0))),
-        wgmma("a_fragments", "which elements of A each lane's registers hold", f"{WGMMA}: a_format",
+        wgmma("a_fragments", "which elements of A each lane's registers hold", f"{WGMMA}: void read_a(",
               Mma(fragments=True)),
     ]
     return probes
@@ -105,20 +105,20 @@ def _layouts() -> list[Probe]:
 
 def _shapes_and_types() -> list[Probe]:
     plain = Mma(transposable=False)
-    rest = f"{WGMMA}: decode"
+    rest = f"{WGMMA}: bool adds() const"
     return [
-        *(wgmma(f"n{n}", f"the accumulators of N = {n}", f"{WGMMA}: struct", Mma(n=n)) for n in (8, 96, 256)),
-        wgmma("f16", "FP16 operands", f"{TYPES}: F16", Mma(types="f32.f16.f16"), "f16"),
-        wgmma("f16_result", "FP16 accumulators, two in a register", f"{WGMMA}: F16", Mma(types="f16.f16.f16"), "f16",
+        *(wgmma(f"n{n}", f"the accumulators of N = {n}", f"{WGMMA}: void multiply_fragments(Warp& target", Mma(n=n)) for n in (8, 96, 256)),
+        wgmma("f16", "FP16 operands", f"{TYPES}: ptx::Type::F16: return", Mma(types="f32.f16.f16"), "f16"),
+        wgmma("f16_result", "FP16 accumulators, two in a register", f"{WGMMA}: halves[2 * i][l] = packed[l] & 0xFFFF", Mma(types="f16.f16.f16"), "f16",
               start=0x40004000),
-        wgmma("tf32", "TF32 operands", f"{TYPES}: TF32", replace(plain, k=8, types="f32.tf32.tf32"), "f32"),
-        wgmma("tf32_low_bits", "that the lower 13 bits of a TF32 operand are ignored", f"{TYPES}: TF32",
+        wgmma("tf32", "TF32 operands", f"{TYPES}: ptx::Type::TF32: return", replace(plain, k=8, types="f32.tf32.tf32"), "f32"),
+        wgmma("tf32_low_bits", "that the lower 13 bits of a TF32 operand are ignored", f"{TYPES}: ptx::Type::TF32: return",
               replace(plain, k=8, types="f32.tf32.tf32"), "f32_spread"),
-        wgmma("e4m3", "E4M3 operands", f"{TYPES}: E4M3", replace(plain, k=32, types="f32.e4m3.e4m3"), "e4m3"),
-        wgmma("e5m2_e4m3", "E5M2 by E4M3", f"{TYPES}: E5M2", replace(plain, k=32, types="f32.e5m2.e4m3"), "e5m2",
+        wgmma("e4m3", "E4M3 operands", f"{TYPES}: ptx::Type::E4M3: return", replace(plain, k=32, types="f32.e4m3.e4m3"), "e4m3"),
+        wgmma("e5m2_e4m3", "E5M2 by E4M3", f"{TYPES}: ptx::Type::E5M2: return", replace(plain, k=32, types="f32.e5m2.e4m3"), "e5m2",
               "e4m3"),
-        wgmma("s8", "signed bytes", f"{TYPES}: S8", replace(plain, k=32, types="s32.s8.s8", signs=""), "bytes"),
-        wgmma("u8_s8", "unsigned by signed bytes", f"{TYPES}: U8", replace(plain, k=32, types="s32.u8.s8", signs=""),
+        wgmma("s8", "signed bytes", f"{TYPES}: ptx::Type::S8: return", replace(plain, k=32, types="s32.s8.s8", signs=""), "bytes"),
+        wgmma("u8_s8", "unsigned by signed bytes", f"{TYPES}: ptx::Type::U8: return", replace(plain, k=32, types="s32.u8.s8", signs=""),
               "bytes"),
         wgmma("bits", "one bit, .and.popc", rest, replace(plain, k=256, types="s32.b1.b1.and.popc", signs=""), "bytes"),
         wgmma("accumulate", "that scale-d = 1 adds to D", rest, Mma(accumulate=True)),

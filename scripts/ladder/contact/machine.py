@@ -119,8 +119,8 @@ class Machine(Device):
             self._call("cuModuleGetFunction", ctypes.byref(function), module, b"empty")
             for attribute, value in ((_MOST_SHARED, 200 << 10), (_ANY_CLUSTER, 1)):
                 self._call("cuFuncSetAttribute", function, attribute, value)
-            attribute = _Attribute(_CLUSTER_DIMENSION, 0, size, 1, 1)
-            config = _Config(size, 1, 1, 128, 1, 1, 200 << 10, None, ctypes.pointer(attribute), 1)
+            cluster = _Attribute(_CLUSTER_DIMENSION, 0, size, 1, 1)
+            config = _Config(size, 1, 1, 128, 1, 1, 200 << 10, None, ctypes.pointer(cluster), 1)
             self._call("cuOccupancyMaxActiveClusters", ctypes.byref(count), function, ctypes.byref(config))
             return str(count.value)
         except (Refused, AttributeError) as error:
