@@ -129,7 +129,7 @@ def perform(todo: list[steps.Step], state: State, end: float) -> int:
         state.add(found)
         verdict = found.get("answer") or ("done" if found["exit_code"] == 0 else "failed")
         if "answer" in found:
-            verdict += "  DIFFERS" if catalogue.differs(state.begin["arch"], step.name, verdict) else ""
+            verdict += f": {catalogue.verdict(state.begin['arch'], step.name, verdict)}"
         print(f"[{number}/{len(todo)}] {step.name}: {verdict}", flush=True)
         if step.name == "machine" and "machine" not in found:
             raise command.Failure(f"the GPU does not answer: {found.get('said', '').strip()}")

@@ -1,5 +1,5 @@
-"""scripts/first_contact.py: every probe names what assumes it, the simulated device gives the recorded answers, and runs
-are resumed, packed and imported."""
+"""scripts/first_contact.py: every probe names what assumes it, the simulated device gives the recorded answers, and a
+run is resumed, packed and imported."""
 from __future__ import annotations
 
 import contextlib
@@ -60,6 +60,12 @@ class Probes(unittest.TestCase):
         self.assertIn(probe.asks, page)
         self.assertIn(f"common/sim/exec/tensor/descriptor.cpp:{catalogue.line_of(probe.place)}: ", page)
         self.assertIn("this machine: `0123`", page)
+
+    def test_a_known_difference_is_none(self) -> None:
+        name = "mbarrier.too_many_bytes"
+        for answer, verdict in ((catalogue.answers(90)[name], "as simulated"), ("00000000", "differs, as known"),
+                                ("00000001", "differs")):
+            self.assertEqual(catalogue.verdict(90, name, answer), verdict)
 
 
 def some_run(folder: Path, name: str = "", answer: str = "", **begin: object) -> state.State:
@@ -142,7 +148,8 @@ class Archives(unittest.TestCase):
         self.assertEqual([row["name"] for row in rows if row["verdict"] == "differs"], ["warp.elect"])
         times = self.root / RESULTS / "h100.csv"
         self.assertEqual(data.read_rows(times)[1][0]["tflops"], "250")
-        self.assertIn("1 were there already", importing.import_archive(archive, "A. Reader", self.root))
+        again = importing.import_archive(archive, "A. Reader", self.root)
+        self.assertIn("0 rows of times and removals were added; 1 were not", again)
 
     def refuses(self, path: Path, words: str) -> None:
         with self.assertRaisesRegex(DataError, words):

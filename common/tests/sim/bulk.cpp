@@ -95,7 +95,7 @@ std::vector<uint8_t> model_load(const Case& c, const std::vector<uint8_t>& tenso
     for (uint32_t e = 0; e < c.box[0]; ++e) {
       const int64_t x = int64_t{c.at[0]} + e;
       const bool inside = c.row_inside(where) && x >= 0 && x < static_cast<int64_t>(c.dims[0]);
-      const uint64_t nan = c.element_bytes == 2 ? 0x7FF7 : 0x7FF7'FFFF;
+      const uint64_t nan = c.element_bytes == 2 ? 0x7FF7 : 0x7FF7'7FF7;
       for (uint32_t b = 0; b < static_cast<uint32_t>(c.element_bytes); ++b) {
         const uint32_t linear = kBase + c.offset + row * c.pitch() + e * static_cast<uint32_t>(c.element_bytes) + b;
         uint8_t value = c.nan_fill ? static_cast<uint8_t>(nan >> (8 * b)) : 0;

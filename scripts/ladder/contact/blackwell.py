@@ -106,14 +106,16 @@ def _transfers() -> list[Probe]:
                         f"{TRANSFER}: named % 32 != 16", tensor(upper, fill="hash"), 512, (("bytes", 256),)))
     shift = "add.u32 %t6, %tmem, 4; " + once(f"tcgen05.shift.cta_group::1.down [%t6];\n{commit(1)}") + wait() + show(16)
     probes.append(Probe("tmem.shift", "which way tcgen05.shift.down moves lanes, and how many columns",
-                        f"{TCGEN05}shift.cpp: the 32 bytes of the next lane", tensor(shift, fill="hash"), 128 * 16, (("bytes", 256),)))
+                        f"{TCGEN05}shift.cpp: the 32 bytes of the next lane", tensor(shift, fill="hash"), 128 * 16,
+                        (("bytes", 256),)))
     two = ("{ @!%warp0 bra end; tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [note], 64; "
            "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [note+4], 32; "
            "tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned; ld.shared.b32 %t0, [note]; "
            "ld.shared.b32 %t1, [note+4]; tcgen05.dealloc.cta_group::1.sync.aligned.b32 %t0, 64; "
            "tcgen05.dealloc.cta_group::1.sync.aligned.b32 %t1, 32; end: bar.sync 0; }\n" +
            once(note("%t0", 0) + note("%t1", 1)))
-    probes.append(Probe("tmem.alloc", "which columns two allocations get", "common/sim/machine/tmem.cpp: int Tmem::allocate(", two, 2,
+    probes.append(Probe("tmem.alloc", "which columns two allocations get",
+                        "common/sim/machine/tmem.cpp: int Tmem::allocate(", two, 2,
                         (("bytes", 256),)))
     return probes
 
@@ -256,8 +258,10 @@ def _types() -> list[Probe]:
             Mma(accumulate=False), fill="nan"),
         mma("negate_a", "the bit that negates A", f"{INSTRUCTION}: in.negate_a = bits >> 13", Mma(negate=1)),
         mma("negate_b", "the bit that negates B", f"{INSTRUCTION}: in.negate_b = bits >> 14", Mma(negate=2)),
-        mma("scale_input_d", "that scale-input-d = 3 multiplies D by 2^-3", f"{MMA}: int scale_d = 0;", Mma(more=", 3")),
-        mma("lanes_left_out", "which lanes a mask of disabled lanes leaves as they are", f"{MMA}: const uint32_t off = disabled",
+        mma("scale_input_d", "that scale-input-d = 3 multiplies D by 2^-3", f"{MMA}: int scale_d = 0;",
+            Mma(more=", 3")),
+        mma("lanes_left_out", "which lanes a mask of disabled lanes leaves as they are",
+            f"{MMA}: const uint32_t off = disabled",
             Mma(lanes=", {%t2, %t3, %t4, %t5}")),
     ]
 
@@ -277,7 +281,8 @@ def _scaled() -> list[Probe]:
         mma("mx_n128", "the factors of 128 columns of B", cell, replace(eight, n=128), "e4m3"),
         mma("mx_pair", "the factors of a pair of CTAs", cell, replace(eight, m=256, group=2), "e4m3"),
         mma("mxf4", "which of 64 elements of K have which of two factors", byte, four, "bytes"),
-        mma("mxf4_ids", "the second pair of factors in a cell", ids, replace(four, factor_ids=2 << 4 | 2 << 29), "bytes"),
+        mma("mxf4_ids", "the second pair of factors in a cell", ids, replace(four, factor_ids=2 << 4 | 2 << 29),
+            "bytes"),
         mma("nvf4", "four factors of type UE4M3 for 64 elements", f"{FACTORS}: e4m3_to_float(code & 0x7F)", nv, "bytes",
             factor=0x38),
         mma("nvf4_e8m0", "the same kind with two factors of type UE8M0", byte,
@@ -298,9 +303,11 @@ def _rounding() -> list[Probe]:
     return [
         mma("round_bf16", "how many bits are kept when the terms of a BF16 sum are aligned", unit,
             Mma(accumulate=False), "bf16_spread"),
-        mma("round_chain", "how sums are truncated to FP32, over eight instructions", last, Mma(times=8), "bf16_spread"),
+        mma("round_chain", "how sums are truncated to FP32, over eight instructions", last, Mma(times=8),
+            "bf16_spread"),
         mma("round_f16", "the same for FP16 operands", unit, Mma(a_type=0, b_type=0), "f16_spread"),
-        mma("round_f16_result", "how FP16 accumulators are rounded", f"{KERNELS}: if (half) return double_to_f16(value);",
+        mma("round_f16_result", "how FP16 accumulators are rounded",
+            f"{KERNELS}: if (half) return double_to_f16(value);",
             Mma(a_type=0, b_type=0, d_type=0), "f16_spread", fill="half"),
         mma("round_tf32", "the same for TF32", unit, Mma("tf32", 2, 2), "f32_spread"),
         mma("round_e4m3", "how many bits FP8 keeps on Blackwell", bits, Mma("f8f6f4", 0, 0, times=4), "e4m3_spread"),
@@ -332,10 +339,13 @@ def _others() -> list[Probe]:
               "mul.wide.s32 %base, %t5, 8; add.u64 %base, %base, %out; mov.u32 %t5, 0;\n" +
               once("again: red.global.add.u32 [%base], 1; red.global.add.u32 [%base+4], %t4;\n"
                    "mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 16; fence.proxy.async;\n"
-                   "clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 [note], [bar];\n"
-                   "poll: mbarrier.try_wait.parity.shared::cta.b64 %p2, [bar], %t5; @!%p2 bra poll; xor.b32 %t5, %t5, 1;\n"
+                   "clusterlaunchcontrol.try_cancel.async.shared::cta.mbarrier::complete_tx::bytes.b128 [note], "
+                   "[bar];\n"
+                   "poll: mbarrier.try_wait.parity.shared::cta.b64 %p2, [bar], %t5; @!%p2 bra poll; xor.b32 "
+                   "%t5, %t5, 1;\n"
                    "ld.shared.b128 %answer, [note]; clusterlaunchcontrol.query_cancel.is_canceled.pred.b128 %p1, "
-                   "%answer; @!%p1 bra end;\nclusterlaunchcontrol.query_cancel.get_first_ctaid::x.b32.b128 %t4, %answer; "
+                   "%answer; @!%p1 bra end;\nclusterlaunchcontrol.query_cancel.get_first_ctaid::x.b32.b128 %t4, "
+                   "%answer; "
                    "bra again;"))
     cvt = (".reg .b32 f<2>; .reg .b16 h; .reg .b8 e; shl.b32 %t0, %thread, 3; add.u32 %t0, %t0, %box; "
            "ld.shared.v2.b32 {f0, f1}, [%t0];\n")
@@ -344,10 +354,12 @@ def _others() -> list[Probe]:
               f"common/sim/exec/arithmetic/{text}", cvt + instruction + say("%t1"), 128,
               (("f32_spread", 1024),))
         for name, text, instruction in (
-            ("e2m1", "narrow.cpp: uint32_t narrow(float value) const", "cvt.rn.satfinite.e2m1x2.f32 e, f0, f1; cvt.u32.u8 %t1, e;\n"),
+            ("e2m1", "narrow.cpp: uint32_t narrow(float value) const",
+             "cvt.rn.satfinite.e2m1x2.f32 e, f0, f1; cvt.u32.u8 %t1, e;\n"),
             ("e2m3", "narrow.cpp: kE2M3{2, 3, 1}", "cvt.rn.satfinite.e2m3x2.f32 h, f0, f1; cvt.u32.u16 %t1, h;\n"),
             ("e3m2", "narrow.cpp: kE3M2{3, 2, 3}", "cvt.rn.satfinite.e3m2x2.f32 h, f0, f1; cvt.u32.u16 %t1, h;\n"),
-            ("ue8m0", "convert.cpp: decode_to_scales", "cvt.rp.satfinite.ue8m0x2.f32 h, f0, f1; cvt.u32.u16 %t1, h;\n"))]
+            ("ue8m0", "convert.cpp: decode_to_scales",
+             "cvt.rp.satfinite.ue8m0x2.f32 h, f0, f1; cvt.u32.u16 %t1, h;\n"))]
     rows = ("shl.b32 %t0, %lane, 4; shl.b32 %t1, %warp, 9; add.u32 %t0, %t0, %t1; add.u32 %t0, %t0, %box;\n"
             ".reg .b32 x<4>;\n")
     matrix = "common/sim/exec/memory/matrix.cpp"
@@ -382,8 +394,10 @@ def _others() -> list[Probe]:
         Probe("matrix.stmatrix_b8", "where stmatrix.m16n8.trans.b8 puts bytes", f"{matrix}: m16n8",
               rows + "add.u32 %t1, %t0, 8192; ld.shared.v4.b32 {x0, x1, x2, x3}, [%t1];\n"
               "stmatrix.sync.aligned.m16n8.x4.trans.shared.b8 [%t0], {x0, x1, x2, x3};\n" + dump(2048), 512),
-        Probe("warp.redux_f32", "what redux.sync.min of FP32 does with a NaN", "common/sim/exec/sync/warp.cpp: struct Redux",
-              "shl.b32 %t0, %thread, 2; add.u32 %t0, %t0, %box; ld.shared.b32 %t1, [%t0]; setp.eq.u32 %p0, %thread, 40; "
+        Probe("warp.redux_f32", "what redux.sync.min of FP32 does with a NaN",
+              "common/sim/exec/sync/warp.cpp: struct Redux",
+              "shl.b32 %t0, %thread, 2; add.u32 %t0, %t0, %box; ld.shared.b32 %t1, [%t0]; setp.eq.u32 %p0, "
+              "%thread, 40; "
               "@%p0 mov.b32 %t1, 0x7FC00001; redux.sync.min.f32 %t2, %t1, 0xffffffff; "
               "redux.sync.max.abs.NaN.f32 %t3, %t1, 0xffffffff;\n" + say("%t2", "%t3"), 256, (("f32_spread", 1024),)),
         tma("swizzle_128B_atom32", "where TMA puts pieces of 32 bytes",
@@ -394,7 +408,8 @@ def _others() -> list[Probe]:
         tma("spread_4", "that 16U4_ALIGN16B leaves gaps of eight bytes, and how many bytes count",
             f"{BOX}: const uint32_t bytes = 2 * box.map.bits();", TensorMap((128, 64), (128, 16), (64,), type=14),
             "0, 3", 1024, after=gaps),
-        tma("spread_6", "that 16U6_ALIGN16B leaves gaps of four bytes", f"{BOX}: const uint32_t bytes = 2 * box.map.bits();",
+        tma("spread_6", "that 16U6_ALIGN16B leaves gaps of four bytes",
+            f"{BOX}: const uint32_t bytes = 2 * box.map.bits();",
             TensorMap((128, 64), (128, 16), (96,), type=15), "0, 3", 1536, after=six),
         Probe("tma.gather4", "the order of four gathered rows", f"{BOX}: void place_rows", four, 1024,
               (("bytes", 16384),), map=row),

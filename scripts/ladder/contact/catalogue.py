@@ -1,6 +1,7 @@
 """All probes of an architecture, the answers of the simulated device, and the places that assume them."""
 from __future__ import annotations
 
+from fnmatch import fnmatchcase
 from functools import lru_cache
 from pathlib import Path
 
@@ -45,8 +46,8 @@ def asks(arch: int, name: str) -> str:
 
 def place(arch: int, name: str) -> str:
     """FILE:LINE (TEXT) of what assumes the answer."""
-    known = probes(arch).get(name)
-    where = known.place if known else _KERNEL_PLACE[name.rpartition(".")[2]]
+    probe = probes(arch).get(name)
+    where = probe.place if probe else _KERNEL_PLACE[name.rpartition(".")[2]]
     line = line_of(where)
     file, _, text = where.partition(": ")
     return f"{file}:{line}: `{text}`"
@@ -67,6 +68,13 @@ def answers(arch: int) -> dict[str, str]:
     return {row["name"]: row["answer"] for row in rows if row["arch"] == str(arch)}
 
 
-def differs(arch: int, name: str, answer: str) -> bool:
-    return answer != answers(arch).get(name)
+def verdict(arch: int, name: str, answer: str) -> str:
+    """"differs, as known": another GPU has answered so, and it is known why."""
+    if answer == answers(arch).get(name):
+        return "as simulated"
+    return "differs, as known" if fnmatchcase(answer, known(arch, name)[0]) else "differs"
+
+
+def known(arch: int, name: str) -> tuple[str, str]:
+    return probes(arch)[name].known if name in probes(arch) else ("", "")
 

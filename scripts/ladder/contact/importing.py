@@ -13,8 +13,6 @@ from ladder.results import data, measure
 from ladder.results.data import Fields
 
 COLUMNS = ("part", "name", "arch", "answer", "simulated", "verdict", "kind", "gpu", "by", "date", "commit")
-#: What tells rows of a file apart: those that are there already stay as they are.
-_KEYS = ("gpu", "level", "arch", "config", "m", "n", "k", "experiment", "name", "site", "way", "instruction")
 
 
 def facts_of(records: list[Record], by: str) -> list[Fields]:
@@ -22,7 +20,7 @@ def facts_of(records: list[Record], by: str) -> list[Fields]:
     recorded = catalogue.answers(arch)
     return [{"part": record["part"], "name": record["name"], "arch": str(arch), "answer": record["answer"],
              "simulated": recorded[record["name"]], "kind": "measured", "gpu": begin["gpu"], "by": by,
-             "verdict": "as simulated" if record["answer"] == recorded[record["name"]] else "differs",
+             "verdict": catalogue.verdict(arch, record["name"], record["answer"]),
              "date": begin["date"], "commit": begin["commit"]} for record in records[1:] if "answer" in record]
 
 
@@ -36,7 +34,8 @@ def check(records: list[Record], path: Path) -> None:
     unknown = [record["name"] for record in records[1:] if "answer" in record
                and record["name"] not in catalogue.answers(int(begin["arch"]))]
     if unknown:
-        raise DataError(f"{path}: it is of commit {begin.get('commit') or 'unknown'} and has {len(unknown)} probes that "
+        raise DataError(f"{path}: it is of commit {begin.get('commit') or 'unknown'} and has {len(unknown)} "
+                        f"probes that "
                         f"are not known here, such as {unknown[0]}.")
 
 
@@ -53,27 +52,24 @@ def import_archive(path: Path, by: str, root: Path) -> str:
         others = [row for row in old if row["gpu"] != begin["gpu"]]
         data.write_rows(own, COLUMNS, [*others, *facts])
     added = kept = 0
-    for record in records[1:]:
-        if what := record.get("file"):
-            what = f"_{what}"
-        new, old_ones = _add(root / RESULTS / f"{beside}{what or ''}.csv", record.get("rows", []))
-        added, kept = added + new, kept + old_ones
+    for what in {record["file"] for record in records[1:] if "file" in record}:
+        rows = [row for record in records[1:] if record.get("file") == what for row in record["rows"]]
+        if _add(root / RESULTS / f"{beside}{'_' if what else ''}{what}.csv", rows, begin["gpu"]):
+            added += len(rows)
+        else:
+            kept += len(rows)
     differ = sum(fact["verdict"] == "differs" for fact in facts)
     return (f"{os.path.relpath(own, root)}: {len(facts)} answers of {begin['gpu']}, of which {differ} differ from the "
-            f"simulated device's. {added} rows of times and removals were added, {kept} were there already and stay.")
+            f"simulated device's. {added} rows of times and removals were added; {kept} were not, for there are longer "
+            "measurements of this GPU.")
 
 
-def _add(target: Path, rows: list[Fields]) -> tuple[int, int]:
-    """The new rows, and the number of those that the file has."""
-    if not rows:
-        return 0, 0
+def _add(target: Path, rows: list[Fields], gpu: str) -> bool:
+    """Whether the file takes them: what is measured of this GPU already took longer, and stays alone."""
     with locked(target):
-        columns, old = data.read_rows(target) if target.exists() and target.stat().st_size else (list(rows[0]), [])
-        key = [column for column in _KEYS if column in columns]
-        known = {tuple(row.get(column, "") for column in key) for row in old}
-        new = [row for row in rows if tuple(row.get(column, "") for column in key) not in known]
-        if not set(columns) >= set(rows[0]):
-            columns = [*columns, *(column for column in rows[0] if column not in columns)]
-        if new:
-            data.write_rows(target, columns, [*old, *new])
-    return len(new), len(rows) - len(new)
+        columns, old = data.read_rows(target) if target.exists() and target.stat().st_size else ([], [])
+        if not rows or any(row["gpu"] == gpu for row in old):
+            return False
+        columns += [column for column in rows[0] if column not in columns]
+        data.write_rows(target, columns, [*old, *rows])
+    return True

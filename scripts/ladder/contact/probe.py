@@ -42,6 +42,7 @@ class Probe:
     grid: int = 0     # CTAs; 0: one cluster
     threads: int = 128
     map: TensorMap | None = None
+    known: tuple[str, str] = ("", "")  # another answer (a pattern) that a GPU has given, and why it may differ
     faults: bool = False  # the answer is an error of the launch: nothing else can run in that process
 
     @property
@@ -126,7 +127,8 @@ def wipe(count: int, pattern: int = 0xA5A5A5A5) -> str:
     """All threads fill dynamic shared memory, so that what is not written shows."""
     return _scope(
         f"shl.b32 %at, %thread, 2;\nnext: setp.ge.u32 %p0, %at, {count}; @%p0 bra end;\nadd.u32 %t0, %box, %at; "
-        f"st.shared.b32 [%t0], {pattern}; add.u32 %at, %at, 512; bra next;", "end") + "fence.proxy.async; bar.sync 0;\n" + MEET
+        f"st.shared.b32 [%t0], {pattern}; add.u32 %at, %at, 512; bra next;",
+        "end") + "fence.proxy.async; bar.sync 0;\n" + MEET
 
 
 def wait(barrier: int = 0, parity: int = 0) -> str:

@@ -21,10 +21,14 @@ _MOST = 64 << 20
 
 
 def differences(records: list[Record]) -> list[Record]:
-    """The answers that are not the simulated device's."""
+    """The answers that are not the simulated device's, and of which nothing is known."""
+    return _judged(records, "differs")
+
+
+def _judged(records: list[Record], verdict: str) -> list[Record]:
     arch = int(records[0]["arch"])
     return [record for record in records[1:] if "answer" in record
-            and catalogue.differs(arch, record["name"], record["answer"])]
+            and catalogue.verdict(arch, record["name"], record["answer"]) == verdict]
 
 
 def failures(records: list[Record]) -> list[Record]:
@@ -39,8 +43,7 @@ def page(records: list[Record], left: int) -> str:
              f"{begin['date']}, commit {begin['commit'] or 'unknown'}, sm{arch}"
              + (", simulated" if begin["simulated"] else ", measured") + ".", ""]
     machine = next((record for record in records[1:] if record["name"] == "machine"), {})
-    lines += [markdown.table(["machine", ""], [[name, str(value)] for name, value in machine.get("machine", {}).items()],
-                             "ll")]
+    lines += [markdown.table(["machine", ""], list(machine.get("machine", {}).items()), "ll")]
     rows = []
     for part in PARTS[1:]:
         found = [record for record in records[1:] if record.get("part") == part]
@@ -59,6 +62,8 @@ def page(records: list[Record], left: int) -> str:
                   f"  - assumed in {catalogue.place(arch, name)}"]
     for record in failures(records):
         lines += [f"- **{record['name']}** failed: {(record.get('said') or 'no word').strip().splitlines()[-1]}"]
+    for record in _judged(records, "differs, as known"):
+        lines += [f"- {record['name']}, as known: {catalogue.known(arch, record['name'])[1]}."]
     if not differences(records) and not failures(records):
         lines += ["Nothing."]
     return "\n".join(lines) + "\n"

@@ -22,10 +22,9 @@ void fill_outside(const TensorMap& map, uint8_t* bytes, size_t count) {
     std::memset(bytes, 0, count);
     return;
   }
-  // The NaN with which TMA fills (BF16: 0x7FF7, measured).
-  const size_t element = map.bits() / 8;
-  const uint64_t nan = element == 2 ? 0x7FF7 : element == 4 ? 0x7FF7'FFFF : 0x7FF7'FFFF'FFFF'FFFF;
-  for (size_t i = 0; i < count; i += element) { std::memcpy(bytes + i, &nan, std::min(element, count - i)); }
+  // TMA fills with this, whatever the type: a NaN of BF16 and FP16, and of FP32 in pairs (BF16 and FP32 measured).
+  constexpr uint16_t kNan = 0x7FF7;
+  for (size_t i = 0; i + 1 < count; i += sizeof kNan) std::memcpy(bytes + i, &kNan, sizeof kNan);
 }
 
 class TensorLoad final : public AsyncOperation {

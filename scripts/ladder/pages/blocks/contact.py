@@ -24,11 +24,12 @@ def block(context: Context, options: Options) -> str:
             counts.append(f"{right} of {sum(row['part'] == part for row in own)}")
         lines.append([gpu, *counts, f"{by}, {date}, commit {commit}"])
         for row in own:
-            if row["verdict"] == "differs":
+            if row["verdict"] != "as simulated":
                 arch = int(row["arch"])
                 differing.append([gpu, f"`{row['name']}`: {catalogue.asks(arch, row['name'])}", f"`{row['answer']}`",
-                                  f"`{row['simulated']}`", catalogue.place(arch, row["name"]).split(":")[0]])
+                                  f"`{row['simulated']}`", catalogue.known(arch, row["name"])[1],
+                                  catalogue.place(arch, row["name"]).partition(":")[0]])
     text = markdown.table(["GPU", "facts as simulated", "kernels as simulated", "measured by"], lines, "lrrl")
     if differing:
-        text += "\n" + markdown.table(["GPU", "what differs", "measured", "simulated", "assumed in"], differing)
+        text += "\n" + markdown.table(["GPU", "what differs", "measured", "simulated", "why", "assumed in"], differing)
     return text
