@@ -163,11 +163,35 @@ void LaunchCheck::fold_in(RaceDetector& detector) {
     uint32_t trace;
     bool wrote;
   };
-  std::vector<Piece> pieces;     // of words
+  std::vector<Piece> pieces;  // of words
+  /// Accesses to parts of the word: those of one kind by one cluster are joined, but writes only of one instruction.
+  struct Partly {
+    uint32_t cluster, writer;
+    Role role;
+    bool atomic;
+    uint32_t trace, bytes;
+    bool is_like(const Partly& other) const {
+      return cluster == other.cluster && writer == other.writer && role == other.role && atomic == other.atomic;
+    }
+  };
+  std::vector<Partly> partly;
+  const auto cut = [&](uint32_t all) {
+    for (const Partly& each : partly) {
+      for (uint32_t rest = each.bytes == all ? 0 : each.bytes; rest;) {
+        const auto first = static_cast<uint32_t>(std::countr_zero(rest));
+        const auto count = static_cast<uint32_t>(std::countr_one(rest >> first));
+        rest &= ~(((1u << count) - 1) << first);
+        const uint64_t from = next.range.begin + first;
+        pieces.push_back({{from, from + count}, each.trace, each.writer != 0});
+      }
+    }
+    partly.clear();
+  };
   std::vector<uint32_t> traces;  // of accesses, by their number
   detector.for_global([&](uint32_t access_number, const RecordedAccess& access, uint64_t begin, uint64_t end,
                           bool wrote) {
     if (begin != next.range.begin || end != next.range.end) {
+      cut((1u << (next.range.end - next.range.begin)) - 1);
       take();
       begin_next({begin, end});
     }
@@ -180,15 +204,16 @@ void LaunchCheck::fold_in(RaceDetector& detector) {
     }
     const auto bytes = static_cast<uint32_t>(end - begin);
     const bool may_leave_some = access.width != 0 && access.width < Shadow::kWord;
-    const uint32_t all = (1u << bytes) - 1, mine = may_leave_some ? access.bytes_at(begin, bytes) : all;
-    if (mine == all) return add(which, wrote);
-    for (uint32_t rest = mine; rest;) {
-      const auto first = static_cast<uint32_t>(std::countr_zero(rest));
-      const auto count = static_cast<uint32_t>(std::countr_one(rest >> first));
-      rest &= ~(((1u << count) - 1) << first);
-      pieces.push_back({{begin + first, begin + first + count}, which, wrote});
-    }
+    if (!may_leave_some) return add(which, wrote);
+    const uint32_t all = (1u << bytes) - 1;
+    const Partly mine{access.issuer.cluster, wrote ? which : 0, access.role, access.atomic, which, 0};
+    auto found = std::ranges::find_if(partly, [&](const Partly& each) { return each.is_like(mine); });
+    if (found == partly.end()) found = partly.insert(found, mine);
+    if (found->bytes == all) return;
+    found->bytes |= access.bytes_at(begin, bytes);
+    if (found->bytes == all) add(found->trace, wrote);
   });
+  cut((1u << (next.range.end - next.range.begin)) - 1);
   take();
   for (const Piece& piece : pieces) {
     begin_next(piece.range);
