@@ -251,7 +251,8 @@ RaceDetector::Verdict RaceDetector::judge(const RecordedAccess& before, const Re
     if (before.width != 0) missing = all_missing;  // for the report: lanes of the whole access
     if (before.role == Role::Allocation) {         // the address, for which the whole warp has waited
       if (same_thread_row(before, context.by)) return {.whole = whole};
-      if (unknown(before, lanes, context, now_lanes, knows.now, kPassed) == 0)
+      const bool is_own = before.issuer.cta == context.by.cta.place.cta;
+      if (is_own && unknown(before, lanes, context, now_lanes, knows.now, kPassed) == 0)
         return Verdict::habit_of(Habit::AllocationVisibility, Lack::Visibility, missing);
     }
     if (context.tensor && unknown(before, lanes, context, now_lanes, knows.now, order) == 0)

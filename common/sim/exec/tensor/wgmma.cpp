@@ -444,9 +444,10 @@ void check_warpgroups_have_read(Cluster& cluster, const Cta& cta, uint32_t offse
         throw Fault{
             Status::LaunchFailure,
             std::string(what) + " overwrites what a wgmma of warp " + std::to_string(4 * group + warp) +
-                " has still to read. Another warp of its warpgroup has read it, and the ISA does not say that "
-                "the four complete together: a barrier of the four after wgmma.wait_group is required. Hardware "
-                "completes them as one, which --tolerate " +
+                " has still to read, and another warp of its warpgroup has read already. Either nothing waits for the "
+                "wgmma before that, or not for all four warps, of which the ISA does not say that they complete "
+                "together (--check says which it is): wgmma.wait_group in each warp, and a barrier of the four after "
+                "it, are required. Hardware completes the four as one, which --tolerate " +
                 text_of(Habit::WarpgroupRelease).name + " does, too"};
       }
     }
