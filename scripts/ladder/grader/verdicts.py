@@ -113,7 +113,14 @@ def measure(program: Path, claim: claims.Claim, answer: Answer) -> Verdict:
 
 # --- right, whatever happens ------------------------------------------------------------------------------------------
 
-Suite = tuple[str, str, Sequence[Run], str]
+Suite = tuple[str, str, Sequence[Run], str]  # a claim's name, its sentence, runs, where to read about it
+
+# What is wrong from a CTA's second tile on, or once the ring of stages has wrapped, shows where CTAs take several tiles
+# of more K blocks than the ring has stages.
+IN_ORDER: Suite = ("no_race", "every access is ordered after those it conflicts with",
+                   [Run(("--check", "--sms", "2"), (520, 264, 136)), Run(("--check", "--sms", "2"), BUSY[0]),
+                    Run(("--check", "--sms", "4"), MANY_TILES[1])],
+                   "docs/simulator.md#is-it-in-order")
 
 
 def _suites() -> list[Suite]:
@@ -130,10 +137,11 @@ def _suites() -> list[Suite]:
          [Run(("--sms", str(sms), *schedule), shape) for sms in SMALL_GPUS for shape in MANY_TILES
           for schedule in ((), ("--latest",))],
          "docs/debugging.md"),
-        ("no_race", "every access is ordered after those it conflicts with",
-         # What is wrong from the second tile of a CTA on shows where CTAs take several.
-         [Run(("--check",), BUSY[0]), *(Run(("--check", "--sms", sms), shape) for sms, shape in zip("24", MANY_TILES))],
-         "docs/simulator.md#is-it-in-order")]
+        IN_ORDER]
+
+
+def in_order(program: Path) -> Verdict:
+    return suite(program, *IN_ORDER, program)
 
 
 def suite(program: Path, name: str, sentence: str, runs: Sequence[Run], read: str, called: Path) -> Verdict:
