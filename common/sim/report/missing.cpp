@@ -70,7 +70,7 @@ constexpr MissingText kMissing[] = {
     {"signal", "",
      "{0} knows that it has finished, but no signal from there has reached {to}: a barrier, or an arrival and a wait, "
      "is missing between them"},
-    {"completion", "", "its completion was never waited for: {0}, {between}"},
+    {"completion", "", "nothing waits for its completion in time: {0}, {between}"},
     {"link", "", "nothing orders them; no arrival or barrier of its warp follows it: {link} {between}"},
     {"link", "",
      "nothing orders them; its warp signals at {also}, but this signal does not reach the second access: {link} "
@@ -145,6 +145,9 @@ std::string between(const MissingLink& missing) {
   std::string first = line(*missing.from), second = line(*missing.to);
   if (first == second && *missing.from != *missing.to && !missing.from->frames.empty() && !missing.to->frames.empty())
     first = last_part(missing.from->frames.front()), second = last_part(missing.to->frames.front());
+  const uint32_t from = missing.from->ptx_line, to = missing.to->ptx_line;
+  if (first == second && from != to)  // all of a kernel's code may have one line
+    return "between PTX line " + std::to_string(from) + " and PTX line " + std::to_string(to) + " (" + first + ")";
   return first == second ? "between one iteration of " + first + " and the next"
                          : "between " + first + " and " + second;
 }

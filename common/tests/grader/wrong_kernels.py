@@ -109,9 +109,9 @@ def edited(text: str, kernels: list[list[Edit]]) -> str:
             statements[old] = f"if (wrong_kernel == {number}) {{ {new.replace('{}', statement)} }} else {otherwise}"
     places = []
     for old, new in statements.items():
-        statement, _, number = old.partition(" #")
+        statement, _, which = old.partition(" #")
         found = list(re.finditer(r"\s+".join(map(re.escape, statement.split())), text))
-        places.append((found[int(number or 1) - 1].span(), new))
+        places.append((found[int(which or 1) - 1].span(), new))
     for (begin, end), new in sorted(places, reverse=True):
         text = text[:begin] + new + text[end:]
     return "#include <cstdlib>\n__constant__ int wrong_kernel;\n" + text.replace(LAUNCH, LAUNCH + CHOOSE)

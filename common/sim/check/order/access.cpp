@@ -41,6 +41,7 @@ uint32_t RecordedAccess::bytes_at(uint64_t begin, uint32_t bytes) const {
 
 uint32_t RecordedAccesses::add(RecordedAccess access) {
   ++live_;
+  access.serial = ++serial_;
   if (!free_.empty()) {
     const uint32_t number = free_.back();
     free_.pop_back();

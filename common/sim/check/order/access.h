@@ -1,6 +1,7 @@
 // A memory access as the shadow remembers it: thread, kind, instruction, and bytes.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -37,6 +38,7 @@ struct RecordedAccess {
   GridPosition issuer;  ///< of the thread that executed it
   uint16_t warp = 0;    ///< its warp
   Tick issued = 0;      ///< that warp's tick at issue
+  uint64_t serial = 0;  ///< in the order of their execution
   uint64_t time = 0;    ///< the listener's time at issue, if there is a listener
   Proxy proxy = Proxy::Generic;
   Role role = Role::Load;
@@ -73,6 +75,11 @@ class RecordedAccesses {
   const RecordedAccess& operator[](uint32_t number) const { return slots_[number]; }
 
   size_t count() const { return slots_.size(); }  ///< numbers are below it
+  /// Of the accesses so far, as far as they are remembered.
+  template <class F>
+  bool any(F f) const {
+    return std::any_of(slots_.begin() + 1, slots_.end(), f);
+  }
 
   /// When crowded, the accesses that are not marked between begin_marking() and sweep() are removed.
   bool crowded() const { return live_ >= limit_; }
@@ -84,6 +91,7 @@ class RecordedAccesses {
   std::vector<RecordedAccess> slots_;
   std::vector<bool> marked_;
   std::vector<uint32_t> free_;
+  uint64_t serial_ = 0;
   size_t live_ = 0, limit_ = 1u << 14;
 };
 

@@ -47,6 +47,10 @@ const char* noun(const RecordedAccess& access) {
   return "";
 }
 
+Rule rule_of(const RecordedAccess& earlier, const RecordedAccess& later) {
+  return !earlier.writes ? Rule::WriteAfterRead : later.reads ? Rule::ReadAfterWrite : Rule::WriteAfterWrite;
+}
+
 /// The wait that makes the completion of an operation known to its thread, or to waiting threads.
 struct Completion {
   std::string instruction = {};  ///< empty: the operation completes at once
@@ -107,13 +111,18 @@ void RaceDetector::found(const Verdict& verdict, uint32_t before, uint32_t now, 
   if (verdict.grade == Grade::Habit && findings_.tolerates(verdict.habit)) return;
   if (verdict.grade == Grade::Strict && !findings_.strict()) return;
   // In the order of the program, even if another warp's part of the wgmma has been executed before the store.
-  const bool is_reversed = verdict.grade == Grade::Habit && verdict.habit == Habit::WarpgroupAcquire &&
-                           accesses_[before].role == Role::WgmmaOperand;
-  const RecordedAccess &earlier = accesses_[is_reversed ? now : before], &later = accesses_[is_reversed ? before : now];
+  Verdict told = verdict;
+  if (verdict.grade == Grade::Habit)
+    told.reversed = verdict.habit == Habit::WarpgroupAcquire && accesses_[before].role == Role::WgmmaOperand;
+  else if (verdict.grade == Grade::Error && verdict.lack == Lack::Everything)
+    told.reversed = is_reversed(accesses_[before], accesses_[now]);
+  const RecordedAccess& earlier = accesses_[told.reversed ? now : before];
+  const RecordedAccess& later = accesses_[told.reversed ? before : now];
+  if (told.reversed && verdict.rule != Rule::TensorMemory) told.rule = rule_of(earlier, later);
   const uint32_t first = names_.first_of_line(earlier.site), second = names_.first_of_line(later.site);
   const Findings::Key key = verdict.grade == Grade::Habit ? Findings::key(verdict.habit, first, second)
-                                                          : Findings::key(verdict.rule, first, second);
-  const auto make = [&] { return describe(verdict, earlier, later, context, shadow, begin, bytes); };
+                                                          : Findings::key(told.rule, first, second);
+  const auto make = [&] { return describe(told, earlier, later, context, shadow, begin, bytes); };
   const auto stores = [](const RecordedAccess& access) {
     return access.role == Role::Store || access.role == Role::BulkStore;
   };
@@ -125,6 +134,32 @@ void RaceDetector::found(const Verdict& verdict, uint32_t before, uint32_t now, 
   // The occurrence that lacks most is reported: the link that orders it orders the others as well.
   const int lacks = 4 * (verdict.lack == Lack::Everything) + distance(verdict, earlier, context);
   tell(key, context.by.cta.place.cluster, bytes, make, lacks);
+}
+
+/// Whether the warp of this access has executed an access of that line, or at that site, before.
+bool RaceDetector::has_executed(const RecordedAccess& one, uint32_t site, uint64_t before, bool is_line) const {
+  const auto place = [&](uint32_t number) { return is_line ? names_.first_of_line(number) : number; };
+  return accesses_.any([&](const RecordedAccess& each) {
+    return each.issuer.cta == one.issuer.cta && each.warp == one.warp && each.serial < before &&
+           place(each.site) == place(site);
+  });
+}
+
+/// Of two unordered accesses: a warp that executes both lines has them in the order of the program. The earlier access
+/// was too early if its warp came to the other line before, while the later one's warp comes to its line for the first
+/// time, and has not come to the other. The first pair decides for all of two lines, or of two instructions of a line.
+bool RaceDetector::is_reversed(const RecordedAccess& before, const RecordedAccess& now) {
+  const bool in_one_warp = before.issuer.cta == now.issuer.cta && before.warp == now.warp;
+  if (before.site == now.site || in_one_warp) return false;
+  std::pair places{names_.first_of_line(before.site), names_.first_of_line(now.site)};
+  const bool are_lines = places.first != places.second;
+  if (!are_lines) places = {before.site, now.site};
+  const auto [found, is_new] = reversed_.try_emplace(places, false);
+  if (is_new)
+    found->second = has_executed(before, now.site, before.serial, are_lines) &&
+                    !has_executed(now, before.site, now.serial, are_lines) &&
+                    !has_executed(now, now.site, now.serial, are_lines);
+  return found->second;
 }
 
 /// How far a signal between the two accesses has to reach: 0 in a warp, 1 in a CTA, 2 in a cluster, 3 in the grid.
@@ -263,6 +298,7 @@ Finding RaceDetector::describe(const Verdict& verdict, const RecordedAccess& bef
   finding.what = both            ? "reads what the first wrote"
                  : before.writes ? "overwrites what the first wrote"
                                  : "overwrites what the first reads";
+  if (verdict.reversed && verdict.grade == Grade::Error) finding.what += ", and was executed before it";
   if (verdict.rule == Rule::ReadOnlyData && verdict.grade == Grade::Error)
     finding.what = "reads what the first wrote in the same launch, through a cache that is not coherent";
   // Each lane that executes the instruction starts an operation of its own.
@@ -275,6 +311,11 @@ Finding RaceDetector::describe(const Verdict& verdict, const RecordedAccess& bef
     return finding;
   }
   finding.missing = missing_link(verdict, before, now, context);
+  // In the order of their execution, though the program's text has them in the other one, and no warp executes both.
+  const bool in_one_warp = before.issuer.cta == now.issuer.cta && before.warp == now.warp;
+  if (finding.missing.what == MissingLink::What::Link && !verdict.reversed && !in_one_warp && now.site < before.site &&
+      !has_executed(before, now.site, now.serial, true) && !has_executed(now, before.site, now.serial, true))
+    finding.what += " in this execution; nothing establishes which of them is to come first";
   return finding;
 }
 
@@ -350,8 +391,10 @@ MissingLink RaceDetector::missing_link(const Verdict& verdict, const RecordedAcc
   const Field field = before.writes && now.reads ? kVisible : kHappened;
   if (verdict.grade == Grade::Habit && verdict.habit == Habit::WarpgroupAcquire)
     return missing_between(What::WarpgroupBarrier, before.site, now.site);
-  if (auto missing = who_knows(before, verdict.missing, field, context)) return *missing;
-  if (auto missing = phase_without(before)) return *missing;
+  if (!verdict.reversed) {
+    if (auto missing = who_knows(before, verdict.missing, field, context)) return *missing;
+    if (auto missing = phase_without(before)) return *missing;
+  }
   Completion done = completion(before);
   if (const auto map = map_reads_.find(static_cast<uint32_t>(before.detail));
       before.role == Role::TensorMap && map != map_reads_.end()) {
@@ -366,10 +409,16 @@ MissingLink RaceDetector::missing_link(const Verdict& verdict, const RecordedAcc
     missing.instruction = done.instruction, missing.names = {done.text()};
     return missing;
   }
+  if (verdict.reversed) {
+    MissingLink missing = missing_between(What::Link, before.site, now.site);
+    missing.reach = reach(now, context);
+    return missing;
+  }
   if (tells == nullptr) return link(What::Link, before.site);
   // A warp barrier after the signal of a single lane might lie on a path that only this lane executes.
   const bool in_one_warp = before.issuer.cta == now.issuer.cta && before.warp == context.by.warp;
-  MissingLink missing = link(What::LinkBeyondSignal, in_one_warp ? before.site : tells->site);
+  const bool is_after_both = tells->site > before.site && tells->site > now.site;
+  MissingLink missing = link(What::LinkBeyondSignal, in_one_warp || is_after_both ? before.site : tells->site);
   missing.also = names_.locate(tells->site);
   return missing;
 }
@@ -441,16 +490,28 @@ std::optional<MissingLink> RaceDetector::who_knows(const RecordedAccess& before,
   if (auto found = mbarrier_tells(false)) return found;
   for (uint32_t id = 0; id < 16; ++id) {
     const CtaKnowledge::Named& barrier = context.by.cta.named[id];
-    const bool is_mine =
-        barrier.row == 0 || std::any_of(barrier.participants.begin(), barrier.participants.end(),
-                                        [&](const auto& each) { return each.warp == context.by.warp; });
-    if (is_mine && (holds(barrier.open.happened(), missing) || holds(barrier.last.happened(), missing)))
+    const auto any_of = [&](auto is) {
+      return std::any_of(barrier.participants.begin(), barrier.participants.end(),
+                         [&](const auto& each) { return each.warp == context.by.warp && is(each); });
+    };
+    const bool is_mine = barrier.row == 0 || any_of([](const auto&) { return true; });
+    const auto& arrived = barrier.open.contributors();
+    const auto is_there = [&](const auto& each) { return !arrived.empty() && each.site == arrived[0].site; };
+    const bool opens = holds(barrier.open.happened(), missing);
+    // One that this warp will come to, too, stands after both accesses.
+    const bool is_later = opens && (barrier.row == 0 || any_of(is_there));
+    if (is_mine && !is_later && (opens || holds(barrier.last.happened(), missing)))
       return MissingLink{.what = What::BarrierWait, .to = here, .names = {std::to_string(id)}};
   }
   const auto barrier = clusters_.find(context.by.cta.place.cluster);
   if (barrier != clusters_.end()) {
     for (const Message* message : {&barrier->second.open, &barrier->second.last}) {
       if (!holds(message->acquired_by(Clock(), context.by.cta.place, Scope::Cluster), missing)) continue;
+      // All threads arrive at it: if this warp has not, it stands after both accesses.
+      const auto& arrived = message->contributors();
+      const auto is_there = [&](const SyncEvent& event) { return event.tells() && event.site == arrived[0].site; };
+      if (message == &barrier->second.open && !arrived.empty() && !context.warp.event_after(0, kAll, is_there))
+        continue;
       MissingLink found{.what = What::ClusterWait, .to = here};
       if (!message->contributors().empty()) found.also = names_.locate(message->contributors().front().site);
       return found;
@@ -464,13 +525,21 @@ std::optional<MissingLink> RaceDetector::who_knows(const RecordedAccess& before,
       for (const WarpKnowledge::Group& group : warp.groups()) {
         if (!holds(warp.published(group.lanes), missing)) continue;
         const bool itself = number == before.issuer.cta && warp.index == before.warp;
-        if (itself && completion(before).instruction.empty()) continue;
+        const Completion done = completion(before);
+        if (itself && done.instruction.empty()) continue;
+        const SyncEvent* const tells = warp.told_after(before.issued, group.lanes);
+        if (itself && tells != nullptr &&
+            context.knows.now.known(number, warp.index, group.lanes, tells->tick, kHappened) !=
+                0) {  // it has waited after its signal
+          MissingLink found = missing_between(What::Completion, before.site, tells->site);
+          found.instruction = done.instruction, found.names = {done.text()};
+          return found;
+        }
         MissingLink found{
             .what = What::SignalFromThere,
             .to = here,
             .names = {itself ? "its own warp" : names_.cta(*cta) + ", warp " + std::to_string(warp.index)}};
-        if (const SyncEvent* const tells = warp.told_after(before.issued, group.lanes))
-          found.what = What::Signal, found.from = names_.locate(tells->site);
+        if (tells != nullptr) found.what = What::Signal, found.from = names_.locate(tells->site);
         return found;
       }
     }

@@ -37,10 +37,14 @@ std::vector<Finding> Findings::all() const {
                               });
     if (!is_contained) sorted.push_back(&each);
   }
-  std::stable_sort(sorted.begin(), sorted.end(), [](const auto* a, const auto* b) {
+  // Bytes that no phase expects let it complete too early, which is found at its barrier, too.
+  const auto rank = [](const auto& each) {
+    return each.second.finding.missing.what == MissingLink::What::ExpectTx ? 0 : is_about_a_barrier(each.first) ? 1 : 2;
+  };
+  std::stable_sort(sorted.begin(), sorted.end(), [&](const auto* a, const auto* b) {
     if (a->first.grade != b->first.grade) return a->first.grade < b->first.grade;
-    const bool first = is_about_a_barrier(a->first), second = is_about_a_barrier(b->first);
-    return first != second ? first : a->second.first < b->second.first;
+    const int first = rank(*a), second = rank(*b);
+    return first != second ? first < second : a->second.first < b->second.first;
   });
   std::vector<Finding> result;
   std::vector<bool> follows(sorted.size());

@@ -23,7 +23,8 @@ struct RaceDetector::Verdict {
   Rule rule = Rule::ReadAfterWrite;
   Habit habit = Habit::kCount;
   Lack lack = Lack::Everything;
-  Mask missing = 0;  ///< lanes of the earlier access
+  Mask missing = 0;       ///< lanes of the earlier access
+  bool reversed = false;  ///< the program has the accesses in the other order than that in which they were executed
 
   bool fine() const { return in_order; }
   static Verdict error(Rule rule, Lack lack, Mask missing) {

@@ -354,6 +354,8 @@ class RaceDetector {
                             uint64_t begin, uint32_t bytes);
   void found(const Verdict& verdict, uint32_t before, uint32_t now, const Context& context, const Shadow& shadow,
              uint64_t begin, uint32_t bytes);
+  bool has_executed(const RecordedAccess& one, uint32_t site, uint64_t before, bool is_line) const;
+  bool is_reversed(const RecordedAccess& before, const RecordedAccess& now);
   int distance(const Verdict& verdict, const RecordedAccess& before, const Context& context) const;
   Finding describe(const Verdict& verdict, const RecordedAccess& before, const RecordedAccess& now,
                    const Context& context, const Shadow& shadow, uint64_t begin, uint32_t bytes) const;
@@ -426,6 +428,7 @@ class RaceDetector {
   std::set<std::pair<uint32_t, Findings::Key>> told_;  // reported to the listener, by cluster
   uint64_t tellings_ = 0;
   bool any_errors_ = false;
+  std::map<std::pair<uint32_t, uint32_t>, bool> reversed_;  ///< by the lines of two accesses, as executed
   const Clock start_;
   LaunchCheck* launch_ = nullptr;
   std::vector<uint32_t> last_stores_;
