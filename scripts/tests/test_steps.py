@@ -43,6 +43,19 @@ class TheSteps(unittest.TestCase):
                 self.assertEqual(before, after)
 
 
+    def test_the_head_of_a_kernel_names_its_own_barriers(self) -> None:
+        for found in SERIES.values():
+            for one in found:
+                head, _, code = patches.kernel_after(one).partition("#pragma once")
+                code = re.sub(r"//.*", "", code)
+                with self.subTest(one.title, arch=one.arch):
+                    for name in re.findall(r"--- (\w+) --->", head):
+                        self.assertTrue(re.search(rf"\b{name}(_BARRIER)?\b", code), name)
+                    for name, index in re.findall(r"^//   (\w+_(?:full|empty))(\[\w\])? +\d", head, re.MULTILINE):
+                        initialised = rf"mbarrier_init\({name}" + (r"\(\w+\)," if index else ",")
+                        self.assertTrue(re.search(initialised, code), name)
+
+
 class Block(unittest.TestCase):
     def test_what_a_step_brings(self) -> None:
         """Against the kernel before it; of several configurations the first counts."""

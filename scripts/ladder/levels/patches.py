@@ -2,8 +2,9 @@
 one reason.
 
 A step is a file levelNN_name/steps/smXX/K_NAME.patch, K from 1; the first starts at the kernel of level NN - 1 and only
-renames (namespace, comments), the last ends at that of level NN, byte for byte. Before the patch stand the fields of
-its header, which may continue in indented lines:
+renames (namespace, comments), the last ends at that of level NN, byte for byte. The comment at the head of a kernel
+describes the level from the first step on, but the barriers in it are the kernel's own. Before the patch stand the
+fields of its header, which may continue in indented lines:
 
   Why:    the reason, in one sentence
   Seen:   what shows that it works: a counter, a part of the account, a verdict

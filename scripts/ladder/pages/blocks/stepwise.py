@@ -23,7 +23,7 @@ def of_level(context: Context, options: Options) -> str:
         return "No steps lead to this level.\n"
     number = names.number_of(level)
     return "\n".join([*parts, f"`scripts/steps.py show {number}.2` prints a step, `run {number}.2` runs its kernel; "
-                      f"`scripts/grade.py --start {number}.2 mine` makes it a task.\n"])
+                      f"`scripts/grade.py --start {number}.2 mine` makes it a task.\nHopper's take `--arch sm90`.\n"])
 
 
 def brings(context: Context, one: Step) -> list[tuple[str, str]]:
