@@ -12,7 +12,7 @@ from ladder.grader import running, start
 from ladder.grader.claims import CLAIMS
 from ladder.grader.running import Result, Run
 from ladder.grader.verdicts import Verdict
-from ladder.levels import around, names, verdict
+from ladder.levels import around, names, patches, verdict
 from ladder.levels.verdict import Finding, Place
 from tests import support
 
@@ -153,6 +153,12 @@ class Tasks(unittest.TestCase):
             self.assertTrue(text.startswith("# Task: "))
             self.assertNotIn("## Hopper", text)
             self.assertNotIn("## Blackwell", text)
+
+    def test_a_step_says_whether_the_grader_sees_it(self) -> None:
+        for title, arch, unseen, later in (("6.1", 90, True, False), ("6.2", 90, False, True), ("6.4", 90, True, True)):
+            text = start.task_of_step(patches.find_step(title, arch))
+            with self.subTest(title):
+                self.assertEqual((start.UNSEEN in text, start.HEAD in text), (unseen, later))
 
 
 if __name__ == "__main__":

@@ -220,6 +220,12 @@ def of_step(step: Step, build: Build) -> list[Claim]:
             *(_counted(step, item, build) for item in step.counts if item.before != item.after)]
 
 
+def adds_a_claim(step: Step) -> bool:
+    """Whether something is judged that the kernel before need not fulfil."""
+    earlier = {name for one in patches.series(step.level, step.arch) if one.number < step.number for name in one.claims}
+    return bool(set(step.claims) - earlier) or any(item.before != item.after for item in step.counts)
+
+
 def _counted(step: Step, item: Count, build: Build) -> Claim:
     def measure(program: Path) -> Found:
         with lab.scratch() as folder:

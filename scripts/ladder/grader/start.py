@@ -10,13 +10,17 @@ from pathlib import Path
 
 from ladder import files
 from ladder.command import UsageError
-from ladder.grader.claims import CLAIMS, of_step
+from ladder.grader.claims import CLAIMS, adds_a_claim, of_step
 from ladder.levels import around, names, patches
 from ladder.levels.lab import Build
 from ladder.levels.patches import Step
 
 TASKS = Path(__file__).resolve().with_name("tasks")
 TASK = "TASK.md"
+HEAD = (" The comment at its head describes the level, as it is after the last step; the barriers that it names are "
+        "those of this kernel.")
+UNSEEN = ("The start fulfils all of this already: the grader sees whether the change breaks something, not whether it "
+          "is made.\n")
 
 
 def task_of(level: str, arch: int) -> str:
@@ -39,10 +43,10 @@ def task_of_step(step: Step) -> str:
     """What is to be done in a step."""
     claims = "".join(f"- {claim.sentence}\n" for claim in of_step(step, Build(files.BUILD)))
     return (f"# Task {step.title}, {names.ARCH_NAMES[step.arch]}: {step.words}\n\n"
-            f"The kernel beside this page is {_before(step)}.\n\n**Why**: {step.question}\n\n"
-            f"**What should be seen**: {step.expect}\n\n## Graded\n\n"
+            f"The kernel beside this page is {_before(step)}.{HEAD if step.number > 1 else ''}\n\n"
+            f"**Why**: {step.question}\n\n**What should be seen**: {step.expect}\n\n## Graded\n\n"
             "D must be right for all shapes and in all schedules, and on small GPUs; nothing may spill"
-            + (f"; and:\n\n{claims}" if claims else ".\n") +
+            + (f"; and:\n\n{claims}" if claims else ".\n") + ("" if adds_a_claim(step) else f"\n{UNSEEN}") +
             f"\n```bash\nscripts/grade.py {step.title} FOLDER/{step.kernel_name} --arch sm{step.arch}\n```\n\n"
             f"A claim that fails is followed by a hint. One solution is `scripts/steps.py show {step.title} "
             f"--arch sm{step.arch}`.\nThe level's page: [{step.level}]({{page}}). Instructions are functions of "
