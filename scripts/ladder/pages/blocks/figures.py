@@ -229,7 +229,8 @@ def order(context: Context, _: Options) -> str:
              *(f"from DRAM, {what}" for what in ("row-major", "grouped"))]
     conditions = numbers.conditions([r for a in found for r in (*a.results, *a.baselines.values())])
     return (markdown.table(heads, rows, "l" + "r" * (len(heads) - 1))
-            + f"\nTFLOPS, {found[0].series.title()}. Bytes: at {size_text(sizes[-1])}. {conditions}.\n")
+            + f"\nTFLOPS, {found[0].series.title()}. *Ratio*: of both speeds beside cuBLAS, each in rounds of its own. "
+              f"Bytes: at {size_text(sizes[-1])}. {conditions}.\n")
 
 
 def _beside(context: Context, other: str, name: str, series: data.Series, shape: Shape) -> str:

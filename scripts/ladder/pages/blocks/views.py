@@ -12,7 +12,7 @@ from typing import Callable, Optional
 
 from ladder.context import Context
 from ladder.levels import names
-from ladder.model import ablations, predicted, predictions
+from ladder.model import ablations, account, predicted, predictions
 from ladder.model.modelled import SEPARATED
 from ladder.model.predicted import Compared
 from ladder.mutants.sites import key_of
@@ -25,7 +25,7 @@ CLEAR = 0.03  # changes worth more than this are beyond the noise between rounds
 FAR = 0.06  # the model has two configurations further apart
 FIRST = 10  # configurations that are tried where the model has ranked them
 WORST = 3  # of the configurations, shown beside the fastest
-SHOWN = 6  # rows of a table of the worst, and of the fastest configurations
+SHOWN = 5  # rows of a table of the worst, and of the fastest configurations
 
 
 @dataclass(frozen=True)
@@ -128,7 +128,8 @@ def shapes(context: Context) -> list[Section]:
     rows = _worst_first(predicted.shapes(context))
     return _compared(rows, {"level": _level, "M x N x K": lambda each: "x".join(each.measured[axis] for axis in "mnk"),
                             "tile": lambda each: each.model["config"], **SPEEDS,
-                            "limited by": lambda each: each.model["limit"]}, _all_held_out(rows))
+                            "limited by": lambda each: each.model["limit"]}, _all_held_out(rows),
+                     predictions.OTHERS)
 
 
 def _all_held_out(rows: Sequence[Compared]) -> str:
@@ -158,7 +159,7 @@ def other_hopper(context: Context) -> list[Section]:
 
 def beside_a_profiler(context: Context) -> list[Section]:
     """Parts of the model beside what a profiler counted on an H100."""
-    rows = predicted.profiled(context)
+    rows = sorted(predicted.profiled(context), key=lambda each: -abs(each.cycles))
     lines = [[names.short(each.model["level"]), each.model["size"], _whole(each.model["sm_mhz"]),
               f"{float(each.model['cycles']) / 1e6:.3f}", f"{each.counted['cycles'] / 1e6:.3f}", _percent(each.cycles),
               f"{100 * float(each.model['tensor_share']):.1f}",
@@ -166,12 +167,11 @@ def beside_a_profiler(context: Context) -> list[Section]:
               f"{float(each.model['dram_read_gb']):.2f}", f"{each.counted['DRAM, bytes read'] / 1e9:.2f}",
               each.model["limit"].partition(":")[0], ", ".join(each.busiest) or "none"]
              for each in rows]
-    return [Section(["level", "M = N = K", "MHz", "million cycles, modelled", "measured", "error",
-                     "tensor cores busy %, modelled", "measured ", "points", "DRAM read GB, modelled", "measured  ",
-                     "limited by, modelled", "above 90 % of its peak, measured"], lines,
-                    f"Mean error of the {len(rows)} rows: **{_mean(each.cycles for each in rows)}** of the cycles, "
-                    f"**{mean(abs(each.tensor) for each in rows):.1f} points** of the tensor cores' share."
-                    )] if rows else []
+    lead = (f"Mean error of the {len(rows)} rows: **{_mean(each.cycles for each in rows)}** of the cycles, "
+            f"**{mean(abs(each.tensor) for each in rows):.1f} points** of the tensor cores' share.") if rows else ""
+    return [_worst(["level", "M = N = K", "MHz", "million cycles, modelled", "measured", "error",
+                    "tensor cores busy %, modelled", "measured ", "points", "DRAM read GB, modelled", "measured  ",
+                    "limited by, modelled", "above 90 % of its peak, measured"], lines, lead, account.PROFILED)]
 
 
 def changes(context: Context) -> list[Section]:
@@ -276,13 +276,14 @@ def blackwell(context: Context) -> list[Section]:
             mine, value = factor * float(row["tflops"]), reported[level, edge]
             rows.append((level, edge, row, mine, value, mine / value - 1))
     held = [each[5] for each in rows if predicted.is_held_out(each[0], each[1])]
+    later = [each[5] for each in rows if predicted.is_held_out(each[0], each[1]) and names.number_of(each[0]) > 1]
     rows.sort(key=lambda each: (-abs(each[5]), each[0], int(each[1])))
     lines = [[names.short(level), edge, f"{float(row['tflops']):.0f}", f"{mine:.0f}", f"{value:.0f}", _percent(error),
               "" if predicted.is_held_out(level, edge) else
               "the factor" if level == predicted.REFERENCE else "fitted"]
              for level, edge, row, mine, value, error in rows]
     lead = (f"The factor of this host, from its level 08: {factor:.3f}. With it the mean error of the {len(held)} "
-            f"other reported rows is **{_mean(held)}**.")
+            f"other reported rows is **{_mean(held)}**, and **{_mean(later)}** without level 01.")
     heads = ["level", "M = N = K", "modelled TFLOPS", "times the factor", "reported (GB200)", "error", ""]
     return [_worst(heads, lines, lead, predictions.RECORD)]
 
