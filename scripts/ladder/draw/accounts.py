@@ -13,7 +13,7 @@ from ladder.model.machine import GPUS
 
 Draw = Callable[[], Optional[Drawing]]
 SIZE = "8192"
-SMALLEST = 0.005  # that has a line
+SMALLEST = 0.01  # that has a line
 FINEST = 0.0005  # that is drawn
 LEFT, WIDE, HIGH = 190, 680, 26
 
