@@ -59,8 +59,8 @@ class Constants(unittest.TestCase):
         for gpu, count in (("h200", 2), ("h100", 1)):
             self.assertEqual(sum(row["kind"] == "fitted" for row in constants(gpu)), count, gpu)
         self.assertIn("Two are fitted, on the H100 a third.", support.words("docs/model.md"))
-        self.assertIn("two fitted constants are the H200's, and a third is how the link between L2's halves follows the "
-                      "clock", support.words("docs/gpus.md"))
+        self.assertIn("two fitted constants are the H200's, and a third is how the link between L2's halves follows "
+                      "the clock", support.words("docs/gpus.md"))
 
     def test_energy_comes_out_of_made_up_measurements(self) -> None:
         made = derivation.Energy(100, 0.5e-12, 20e-12, 5e-12, 60e-12, 1.5)
