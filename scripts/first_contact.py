@@ -79,7 +79,8 @@ def build(run: steps.Run, parts: list[str]) -> None:
     if not run.simulated and "removals" in parts:
         targets += [f"without_{names.target(level, run.arch)}" for level in levels]
     if not run.simulated and "times" in parts:
-        targets += [f"{kind}_{names.target(level, run.arch)}" for kind in ("cycles", "plain") for level in levels]
+        targets += [f"{kind}_{names.target(level, run.arch)}" for kind in ("cycles", "plain")
+                    for level in filter(names.number_of, levels)]
         targets += ["calibrate_sm90"] * (run.arch == 90)
     if targets and subprocess.run([files.SCRIPTS / "build.sh", *targets], check=False).returncode != 0:
         raise command.Failure("the programs could not be built.")
@@ -126,13 +127,16 @@ def perform(todo: list[steps.Step], state: State, end: float) -> int:
             left += 1
             continue
         found = steps.perform(step)
+        if step.name == "machine" and "machine" not in found:
+            raise command.Failure(f"the GPU does not answer: {found.get('said', '').strip()}")
         state.add(found)
         verdict = found.get("answer") or ("done" if found["exit_code"] == 0 else "failed")
         if "answer" in found:
             verdict += f": {catalogue.verdict(state.begin['arch'], step.name, verdict)}"
         print(f"[{number}/{len(todo)}] {step.name}: {verdict}", flush=True)
-        if step.name == "machine" and "machine" not in found:
-            raise command.Failure(f"the GPU does not answer: {found.get('said', '').strip()}")
+        if found["exit_code"] is None and todo[0].name == "machine" and "machine" not in steps.perform(todo[0]):
+            raise command.Failure(f"the GPU does not answer any more, after {step.name}. Once it does, the same "
+                                  "command goes on with what follows.")
     return left
 
 

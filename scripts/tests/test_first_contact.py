@@ -121,6 +121,18 @@ class Runs(unittest.TestCase):
         hung = steps.perform(steps.Step("facts", "hung", self.todo(60)[2].command, 1, 0.5))
         self.assertEqual(hung["answer"], "no answer within its limit")
 
+    def test_a_gpu_that_no_longer_answers_ends_the_run(self) -> None:
+        machine = steps.Step("machine", "machine", [sys.executable, "-c", "print('{\"machine\": {}}')"], 1, 60)
+        hung = steps.Step("facts", "hung", self.todo(60)[2].command, 1, 0.5)
+        state, dead = self.begin(), [steps.Step("machine", "machine", ["false"], 1, 60), hung]
+        with contextlib.redirect_stdout(io.StringIO()):
+            with self.assertRaisesRegex(Exception, "the GPU does not answer:"):
+                first_contact.perform(dead, state, float("inf"))
+            self.assertEqual(first_contact.perform([machine], state, float("inf")), 0)
+            with self.assertRaisesRegex(Exception, "any more, after hung"):
+                first_contact.perform(dead, state, float("inf"))
+        self.assertEqual(state.done(), {"machine", "hung"})
+
     def test_another_commit_is_refused(self) -> None:
         self.begin()
         with mock.patch.dict("os.environ", LADDER_COMMIT="other"), self.assertRaisesRegex(Exception, "--fresh"):

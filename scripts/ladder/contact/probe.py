@@ -45,10 +45,6 @@ class Probe:
     known: tuple[str, str] = ("", "")  # another answer (a pattern) that a GPU has given, and why it may differ
     faults: bool = False  # the answer is an error of the launch: nothing else can run in that process
 
-    @property
-    def family(self) -> str:
-        return self.name.partition(".")[0]
-
     def kernel(self, target: str) -> str:
         cluster = f".explicitcluster\n.reqnctapercluster {self.ctas}, 1, 1\n" if self.ctas > 1 else ""
         size = sum(count for _, count in self.kinds)
