@@ -42,6 +42,8 @@ without the program.
                       common/sim/README.md
   --counters FILE     write counts of what each kernel did
   --trace FILE        write the events of each kernel with their times
+  --contents WHAT     with --trace: what operations read in shared memory. all: a digest of each;
+                      PROCESS:N: also the bytes, of operation N (from 0) of that process of the trace
   --record FILE       record the program's calls: PTX, allocations, copies, launches, and digests of what it
                       copies back
   --results-of FILE   with --record: the right results are those of this recording, not the program's own
@@ -216,6 +218,7 @@ while [[ $# -gt 0 ]]; do
       shift 2
       ;;
     --trace) LADDER_SIM_TRACE=$(writable "$1" $# "${2-}"); shift 2 ;;
+    --contents) LADDER_SIM_CONTENTS=$(value "$1" $# "${2-}"); shift 2 ;;
     --help | -h) usage && exit 0 ;;
     --) shift; break ;;
     -*) fail "unknown option $1 (scripts/sim.sh --help)." ;;
@@ -264,6 +267,7 @@ esac
   fail "--seed and --latest are two different schedules: choose one."
 [[ -z ${LADDER_SIM_COUNTERS-} || ${LADDER_SIM_COUNTERS-} != "${LADDER_SIM_TRACE-}" ]] ||
   fail "--counters and --trace both name $LADDER_SIM_TRACE: two files are needed."
+[[ -n ${LADDER_SIM_TRACE-} || -z ${LADDER_SIM_CONTENTS-} ]] || fail "--contents needs --trace."
 [[ -n ${LADDER_SIM_TIMING-} || -z ${LADDER_SIM_POWER-}${LADDER_SIM_PREDICTIONS-}${LADDER_SIM_CONSTANTS-} ]] ||
   fail "--power, --constants and --predictions need --timing."
 [[ -z ${LADDER_SIM_TIMING-} || -z ${LADDER_SIM_CHECK-} ]] ||

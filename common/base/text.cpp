@@ -44,4 +44,10 @@ std::string short_bytes(double bytes) {
 
 std::string hex(std::uint64_t value) { return format("0x%" PRIx64, value); }
 
+std::string in_hex(std::string_view bytes) {
+  std::string text;
+  for (const char byte : bytes) text += format("%02x", static_cast<unsigned char>(byte));
+  return text;
+}
+
 }  // namespace base

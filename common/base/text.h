@@ -29,5 +29,7 @@ std::string short_bytes(double bytes);
 
 /// "0x1a0"
 std::string hex(std::uint64_t value);
+/// "00ff": two digits a byte.
+std::string in_hex(std::string_view bytes);
 
 }  // namespace base

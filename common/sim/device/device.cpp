@@ -228,6 +228,7 @@ Device::Device(Gpu gpu, Options options)
       memory_(gpu_.global_bytes, options_.timing),
       impl_(std::make_unique<Impl>()) {
   if (options_.sms > 0) gpu_.sm_count = options_.sms;
+  impl_->trace.contents = options_.trace_contents;
   gpu_.costs = timing::order_costs(timing::built_in_constants(gpu_.key));
   if (options_.check != Options::Check::Off) launches_ = std::make_unique<order::Launches>();
 }
@@ -444,7 +445,8 @@ Outcome Device::settle() {
   std::vector<GridLaunch> grids;
   for (const auto& each : pending) grids.push_back(each->grid);
   std::optional<Failure> failure =
-      run_launches(grids, {options_.schedule, options_.seed, options_.patience}, host_threads(options_.threads));
+      run_launches(grids, {options_.schedule, options_.seed, options_.patience, !options_.trace_contents},
+                   host_threads(options_.threads));
   for (const auto& each : pending) {
     const Launch& launch = each->launch;
     if (each->counters) {

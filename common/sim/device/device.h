@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -22,6 +23,7 @@
 #include "machine/shared_name.h"
 #include "machine/status.h"
 #include "report/suppressions.h"
+#include "timing/contents.h"
 #include "timing/power_setting.h"
 
 namespace sim {
@@ -57,6 +59,7 @@ struct Options {
   bool abort_on_error = false;                         ///< exit at the first report instead of failing the launch
   std::string counters_file;                           ///< the file for counters, written at exit; empty: do not count
   std::string trace_file;                              ///< the file for the trace, written at exit; empty: do not trace
+  std::optional<Contents> trace_contents;              ///< with trace_file: what operations read
   bool timing = false;                                 ///< predict times; data is neither moved nor computed
   std::vector<timing::PowerSetting> powers;            ///< the power settings to predict for; none: the GPU's limit
   std::string prediction_file;  ///< the file to which predictions are appended; empty: standard output, as text

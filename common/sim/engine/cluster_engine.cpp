@@ -344,7 +344,7 @@ void ClusterEngine::complete_next() {
   if (is_watched) cluster_.watchers.tell(event);
   completing_ = true;
   try {
-    if (schedule_.policy == SchedulePolicy::Default && done->order != nullptr) {
+    if (schedule_.fuses && schedule_.policy == SchedulePolicy::Default && done->order != nullptr) {
       const auto& waiting = done->order->waiting;
       for (size_t next = 1; next < waiting.size(); ++next) {
         if (!done->operation->try_fuse(cluster_, *waiting[next]->operation)) break;

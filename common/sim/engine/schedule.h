@@ -20,6 +20,7 @@ struct Schedule {
   SchedulePolicy policy = SchedulePolicy::Default;
   uint64_t seed = 0;
   uint64_t patience = kPatience;
+  bool fuses = true;  ///< MMAs in a row may compute at once; false: a watcher looks at memory before each
 };
 
 }  // namespace sim

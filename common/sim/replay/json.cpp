@@ -30,6 +30,7 @@ std::string to_json(const Replayed& replayed) {
           json.member("tile_rows", each.tile_rows);
           json.member("tile_columns", each.tile_columns);
           json.member("right", each.is_right());
+          if (!each.elements.empty()) json.member("elements", base::in_hex(each.elements));
           const std::size_t across = (each.columns + each.tile_columns - 1) / each.tile_columns;
           json.array("wrong", [&] {
             for (std::size_t first = 0; !each.is_right() && first < each.wrong.size(); first += across) {

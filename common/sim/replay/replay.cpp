@@ -44,6 +44,19 @@ std::string with_edits(std::string text, uint32_t unit, const std::vector<Edit>&
   return edited.append(text, at);
 }
 
+/// The elements of a tile, row after row; empty if there is no such tile.
+std::string elements_of(const ResultStep& result, uint32_t number) {
+  const uint32_t tile = result.tile(), across = (result.columns + tile - 1) / tile;
+  const uint32_t column = number % across * tile;
+  std::string elements;
+  for (uint32_t row = number / across * tile; row < std::min(number / across * tile + tile, result.rows); ++row) {
+    const uint64_t first = result.address + row * result.pitch + uint64_t{column} * result.element;
+    elements.append(reinterpret_cast<const char*>(host_pointer(first)),
+                    std::size_t{std::min(tile, result.columns - column)} * result.element);
+  }
+  return elements;
+}
+
 class Player {
  public:
   Player(const Recording& recording, const Request& request, const std::function<void(const std::string&)>& say)
@@ -177,6 +190,7 @@ class Player {
     for (std::size_t i = 0; i < found.results.size(); ++i) {
       const ResultStep& result = *found.results[i];
       compare(result.name, result.rows, result.columns, result.tile(), result.tile(), found.whole[i]);
+      if (request_.tile) compared_[result.name].elements = elements_of(result, *request_.tile);
     }
     const auto rest = static_cast<uint32_t>(found.parts.size() - at);
     const GlobalMemory::Allocation* const allocation = device_.memory().find(step.from.address, 0);

@@ -22,6 +22,7 @@ struct Request {
   Options options;  ///< GPU or SMs not given: as recorded
   std::vector<Edit> edits;
   std::optional<std::string> ptx;  ///< replaces unit 0; validated as a whole, as ptxas does
+  std::optional<uint32_t> tile;    ///< of each described result: this tile's elements are kept
   /// Called before each launch, with its number.
   std::function<void(uint32_t launch, uint32_t launches, const std::string& kernel)> progress;
 };
@@ -39,6 +40,7 @@ struct Compared {
   uint32_t rows = 0, columns = 0, tile_rows = 0, tile_columns = 0;
   std::vector<uint8_t> wrong;  ///< for each tile, in row-major order: 1 if it differs
   uint64_t digest = 0;
+  std::string elements;  ///< of the requested tile, row after row
   bool is_right() const;
 };
 

@@ -63,7 +63,7 @@ void write(JsonWriter& json, const MissingLink& missing, const std::string& sent
       {"from", &missing.from}, {"to", &missing.to}, {"also", &missing.also}};
   for (const auto& [name, at] : places) {
     if (*at)
-      json.object(name, [&] { write_members(json, {.at = **at}); });
+      json.object(name, [&, &at = at] { write_members(json, {.at = **at}); });
     else
       json.member(name, nullptr);
   }

@@ -127,6 +127,13 @@ std::string read_settings(const std::function<const char*(const char*)>& lookup,
   options.abort_on_error = !get("LADDER_SIM_ABORT").empty();
   options.counters_file = get("LADDER_SIM_COUNTERS");
   options.trace_file = get("LADDER_SIM_TRACE");
+  if (const std::string contents = get("LADDER_SIM_CONTENTS"); !contents.empty()) {
+    Contents& wanted = options.trace_contents.emplace();
+    const size_t colon = std::min(contents.find(':'), contents.size() - 1);
+    const bool is_known = contents == "all" || (parse(contents.substr(0, colon), &wanted.process) &&
+                                                parse(contents.substr(colon + 1), &wanted.operation));
+    if (!is_known) return format("--contents: '%s' is neither all nor PROCESS:OPERATION.", contents.c_str());
+  }
   settings->ptx_file = get("LADDER_SIM_PTX");
   settings->record_file = get("LADDER_SIM_RECORD");
   settings->log_file = get("LADDER_SIM_LOG_FILE");

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <functional>
 
 #include "machine/address.h"
 #include "report/text.h"
@@ -68,6 +69,7 @@ void TraceRecorder::on(const ScheduleEvent& event) {
 void TraceRecorder::start() {
   events_.clear();
   operations_.clear();
+  submitted_.assign(cluster_.ctas.size(), 0);
   last_.clear();
   is_done();
 }
@@ -160,6 +162,22 @@ void TraceRecorder::submitted(const AsyncOperation& operation, uint64_t at, uint
   event.name = operation.describe();
   event.unit = operation.unit();
   event.footprint = std::make_unique<Footprint>(operation.footprint());
+  event.amount = submitted_[operation.origin.cta_rank]++;
+}
+
+void TraceRecorder::read(TraceEvent& event) const {
+  std::string bytes;
+  for (const Footprint::Place& place : event.footprint->places) {
+    if (place.space != Footprint::Place::Space::Shared || place.written) continue;
+    const std::vector<uint8_t>& memory = cluster_.ctas[place.rank].smem;
+    const size_t begin = std::min<size_t>(place.first, memory.size());
+    bytes.append(reinterpret_cast<const char*>(memory.data()) + begin,
+                 std::min<size_t>(place.count, memory.size() - begin));
+  }
+  if (bytes.empty()) return;
+  event.read = static_cast<uint32_t>(std::hash<std::string>{}(bytes));
+  const uint64_t process = cluster_.launch->number * kProcessesPerLaunch + event.cta;
+  if (trace_.contents->process == process && trace_.contents->operation == event.amount) event.bytes = std::move(bytes);
 }
 
 void TraceRecorder::takes_effect(uint64_t number, uint64_t now) {
@@ -167,6 +185,7 @@ void TraceRecorder::takes_effect(uint64_t number, uint64_t now) {
   TraceEvent& event = events_[operation];
   event.seen = now;
   event.is_open = false;
+  if (trace_.contents) read(event);
   acting_ = nullptr;
   actor_ = {};
   actor_.operation = operation, actor_.pc = event.pc, actor_.time = now;

@@ -35,6 +35,8 @@ class TraceRecorder final : public Watcher {
   void woken(const Warp& warp);
   void submitted(const AsyncOperation& operation, uint64_t at, uint64_t begin, uint64_t free);
   void takes_effect(uint64_t number, uint64_t now);
+  /// What the operation is about to read in shared memory.
+  void read(TraceEvent& event) const;
   /// The operation has taken effect: there is no actor until the next one is set.
   void is_done() { actor_ = {}, acting_ = nullptr; }
 
@@ -47,6 +49,7 @@ class TraceRecorder final : public Watcher {
   Trace& trace_;
   std::vector<TraceEvent> events_;
   std::vector<uint32_t> operations_;      ///< by number: its event
+  std::vector<uint32_t> submitted_;       ///< by rank: the operations of this CTA so far
   std::map<const Warp*, uint32_t> last_;  ///< by warp: its last event, which may still grow
   const Warp* acting_ = nullptr;          ///< the warp that runs
   uint64_t runs_from_ = 0;

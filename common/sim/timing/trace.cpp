@@ -92,8 +92,7 @@ std::string name_of(const TraceEvent& event) {
   return event.name;
 }
 
-// Processes of a launch: one per CTA; the last two are those of the prediction.
-constexpr uint64_t kCtasPerLaunch = 1'000'000, kQueues = kCtasPerLaunch - 1, kSms = kCtasPerLaunch - 2;
+constexpr uint64_t kQueues = kProcessesPerLaunch - 1, kSms = kProcessesPerLaunch - 2;
 constexpr uint32_t kPlaces = 32;  // slots for CTAs of an SM
 
 double microseconds(uint64_t cycles, double ghz) { return static_cast<double>(cycles) / (1000.0 * ghz); }
@@ -194,6 +193,8 @@ class PartWriter {
       list("coordinates", moved.coordinates);
       list("extent", moved.extent);
     }
+    if (event.read) json_.member("read", *event.read);
+    if (!event.bytes.empty()) json_.member("contents", base::in_hex(event.bytes));
     if (moved.places.empty()) return;
     json_.array("places", [&] {
       for (const Footprint::Place& place : moved.places) json_.object([&] { write(place); });
@@ -286,7 +287,7 @@ void Trace::write(const std::string& path, const std::string& gpu) const {
     });
   };
   const auto write_event = [&](const LaunchInfo& launch, PartWriter& writer, const TraceEvent& event, size_t number) {
-    const uint64_t process = launch.number * kCtasPerLaunch + event.cta;
+    const uint64_t process = launch.number * kProcessesPerLaunch + event.cta;
     const int track = track_of(event);
     if (tracks.emplace(process, track).second) {
       name_track("process_name", process, std::nullopt,
@@ -311,7 +312,7 @@ void Trace::write(const std::string& path, const std::string& gpu) const {
     if (text.size() > kPiece) file.write(std::exchange(text, ""));
   };
   const auto write_residences = [&](const LaunchInfo& launch) {
-    const uint64_t process = launch.number * kCtasPerLaunch + kSms;
+    const uint64_t process = launch.number * kProcessesPerLaunch + kSms;
     if (!launch.residences.empty())
       name_track("process_name", process, std::nullopt, "launch " + std::to_string(launch.number) + ", SMs");
     std::map<uint32_t, uint64_t> free_from;  // by track: a slot for a CTA of an SM
@@ -338,7 +339,7 @@ void Trace::write(const std::string& path, const std::string& gpu) const {
     }
   };
   const auto write_queues = [&](const LaunchInfo& launch) {
-    const uint64_t process = launch.number * kCtasPerLaunch + kQueues;
+    const uint64_t process = launch.number * kProcessesPerLaunch + kQueues;
     if (!launch.queues.empty())
       name_track("process_name", process, std::nullopt,
                  "launch " + std::to_string(launch.number) + ", queues of L2 and DRAM");

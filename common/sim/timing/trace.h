@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -14,6 +15,7 @@
 #include "machine/async.h"
 #include "machine/warp.h"
 #include "machine/watcher.h"
+#include "timing/contents.h"
 
 namespace sim {
 
@@ -51,13 +53,20 @@ struct TraceEvent {
   Actor actor;           ///< Wait: what ended it. Operation: what started it, if an operation did. Barrier: the actor
   BarrierName barrier;   ///< Wait: the barrier; `amount` is the parity. Barrier
   BarrierState state;    ///< Barrier: after the event
-  uint32_t amount = 0;   ///< Barrier: arrivals or bytes
+  uint32_t amount = 0;   ///< Barrier: arrivals or bytes. Operation: its number in its CTA
   std::string name;      ///< of the operation, of the barrier's event; or the report
   std::vector<Spot> sides;               ///< Report: the conflicting accesses, in the order of execution
   std::unique_ptr<Footprint> footprint;  ///< Operation
+  /// Operation, with Trace::contents: a digest of what it read in shared memory as it took effect; of the one named
+  /// there the bytes, place after place.
+  std::optional<uint32_t> read;
+  std::string bytes;
   /// Of an MMA, predicted: cycles for which its tensor core did nothing before, by the name of the account's part.
   std::vector<std::pair<std::string_view, uint64_t>> rests;
 };
+
+/// Processes of a launch in the file: one per CTA; the last two are those of a prediction.
+constexpr uint64_t kProcessesPerLaunch = 1'000'000;
 
 /// Outstanding work in cycles: of reads of L2, of fills of its halves, of DRAM.
 struct QueueSample {
@@ -73,6 +82,8 @@ struct Residence {
 class Trace {
  public:
   static constexpr int kVersion = 2;  ///< of the file format
+
+  std::optional<Contents> contents;  ///< what operations read is kept, too
 
   /// The events of one cluster.
   struct Part {

@@ -2,6 +2,7 @@
 #include <emscripten.h>
 
 #include <charconv>
+#include <cstdlib>
 #include <map>
 #include <new>
 #include <string>
@@ -88,6 +89,7 @@ std::string answer(std::string_view file, const char* variables, const char* edi
                                  tell_launch(launch, launches, kernel.c_str());
                                }};
     if (ptx != nullptr) request.ptx = ptx;
+    if (const char* const tile = lookup("TILE")) request.tile = static_cast<uint32_t>(std::atoi(tile));
     std::string said;
     const recording::Replayed replayed =
         recording::replay(recording::from_file(file), request, [&](const std::string& text) { said += text + "\n"; });

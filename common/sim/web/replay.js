@@ -63,7 +63,7 @@
 
   // --- running -----------------------------------------------------------------------------------------------------
 
-  const FILES = {counters: "/counters.json", trace: "/trace.json"};
+  const FILES = {counters: "/counters.json", trace: "/trace.json", prediction: "/prediction.json"};
 
   /// The variables of runtime/options.h.
   function variables(request) {
@@ -79,6 +79,10 @@
     if (request.tolerate) found.LADDER_SIM_TOLERATE = request.tolerate;
     if (request.counters) found.LADDER_SIM_COUNTERS = FILES.counters;
     if (request.trace) found.LADDER_SIM_TRACE = FILES.trace;
+    if (request.contents) found.LADDER_SIM_CONTENTS = request.contents;
+    if (request.tile !== undefined) found.TILE = request.tile;
+    if (request.gpu) found.LADDER_SIM_GPU = request.gpu;
+    if (request.prediction) Object.assign(found, {LADDER_SIM_TIMING: "1", LADDER_SIM_PREDICTIONS: FILES.prediction});
     return Object.entries(found).map(([name, value]) => `${name}=${String(value).replaceAll("\n", " ")}`).join("\n");
   }
 
@@ -157,7 +161,9 @@
     answer.seconds = (performance.now() - start) / 1000;
     answer.output = printed.join("\n");
     for (const [name, file] of Object.entries(FILES)) {
-      if (request[name]) answer[name] = JSON.parse(sim.FS.readFile(file, {encoding: "utf8"}));
+      if (!request[name]) continue;
+      const text = sim.FS.readFile(file, {encoding: "utf8"});
+      answer[name] = name === "prediction" ? text.trim().split("\n").map((line) => JSON.parse(line)) : JSON.parse(text);
     }
     return answer;
   }

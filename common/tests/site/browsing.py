@@ -8,14 +8,19 @@ from __future__ import annotations
 
 import base64
 import functools
+import gzip
 import http.server
 import json
 import os
+import random
 import re
+import subprocess
 import sys
+import tempfile
 import threading
 import time
 import unittest
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -171,12 +176,74 @@ class Playground(Browsing):
         self.assertGreater(self.value("document.querySelectorAll('#answer .report').length"), 0)
 
     def test_weakened(self) -> None:
-        weak = self.site("site.weakened && site.instruction === 'mbarrier.try_wait'")
+        weak = self.site("site.ways.length > 1 && site.instruction === 'mbarrier.try_wait'")
         self.click_mark(weak)
         self.click_mark(weak)
         self.assertEqual(self.state(weak), "weakened")
+        chosen = self.value("document.querySelector('#changes option:checked').textContent")
+        self.assertEqual(chosen, weak["ways"][0]["way"])
         self.run_page()
         self.assertNotIn("No result", self.text("#answer"))
+        self.value("(() => { const choice = document.querySelector('#changes select'); choice.value = '1';"
+                   " choice.dispatchEvent(new Event('change')); })()")
+        address = self.value("location.hash")
+        self.assertIn("~1", address)
+        self.open(LEVEL_05 + address)
+        self.assertEqual(self.value("playground.changes[0].state"), 1)
+
+    def test_lines_in_another_order(self) -> None:
+        fence = self.site("site.instruction === 'fence.proxy.async'")
+        way = next(i for i, one in enumerate(fence["ways"]) if one["way"].startswith("after line"))
+        self.open(f"{LEVEL_05}#weak={fence['name']}~{way}")
+        self.run_page()
+        self.assertIn("Right here", self.text("#answer h3"))
+        self.assertIn("reader-side-proxy-fence", self.text("#answer"))
+
+    def more(self, button: str) -> None:
+        """Clicks on what is offered below a verdict."""
+        self.value("[...document.querySelectorAll('#answer .more button')]"
+                   f".find((each) => each.textContent === '{button}').click()")
+        self.await_result()
+        self.assertEqual(self.text("#problem"), "")
+
+    def test_what_a_change_costs(self) -> None:
+        """Of the kernel as it is, of a lab's ring with fewer stages; a wrong result has no time."""
+        self.run_page()
+        self.more("What does it cost?")
+        self.assertRegex(self.text("#answer .more"), r"2048 x 2048 x 2048 on b200, 148 SMs \(modelled\): [\d.]+ µs\.")
+        parts = self.value("[...document.querySelectorAll('.cost td:last-child')]"
+                           ".map((each) => parseFloat(each.textContent))")
+        self.assertGreater(sum(parts), 95)
+        self.assertLess(sum(parts), 100.5)
+        self.value("playground.chooseLab('stages_4')")
+        self.run_page()
+        self.assertIn("Right", self.text("#answer h3"))
+        self.more("What does it cost?")
+        self.assertRegex(self.text("#answer .more"), r"µs; unmodified [\d.]+ µs \(\+\d")
+        self.picture("cost")
+        self.value("playground.chooseLab(null)")
+        self.click_mark(self.site("/^(race|wrong)/.test(site.found_by) && site.instruction === 'mbarrier.try_wait'"))
+        self.run_page()
+        self.assertNotIn("µs", self.text("#answer"))
+
+    def test_from_a_wrong_element_to_the_bytes_of_its_stage(self) -> None:
+        self.open(f"{LEVEL_05}#without=__syncthreads&schedule=latest&check=off")
+        self.run_page()
+        self.assertEqual(self.text("#answer h3"), "Wrong result")
+        self.more("Where does it become wrong?")
+        self.assertRegex(self.text("#answer .more"), r"The first wrong element of D is \(\d+, \d+\)")
+        self.assertRegex(self.text("#answer .more"), r"TMA store.*lines of 16 bytes that it reads differ")
+        self.assertGreater(self.value("document.querySelectorAll('#answer .contents b').length"), 0)
+        self.picture("contents")
+
+    def test_what_a_chosen_operation_reads(self) -> None:
+        self.run_page()
+        self.value("(() => { const {viewer} = playground; const run = viewer.run;"
+                   " viewer.choose(viewer.active, run.tensorCore.events[3]); })()")
+        self.browser.click_on("#contents button")
+        self.await_result()
+        self.assertIn("it reads the same in both runs", self.text("#contents"))
+        self.assertGreater(self.value("document.querySelectorAll('#contents td').length"), 8)
 
     def test_every_shape_is_right_and_quick(self) -> None:
         for shape in self.value("playground.program.shapes.map(({id}) => id)"):
@@ -368,6 +435,52 @@ class Playground(Browsing):
         self.assertIn("no WebAssembly", self.text("#problem"))
         self.assertTrue(self.value("document.querySelector('#go').disabled"))
         self.browser.wait("!document.querySelector('#run').hidden")  # the recorded run is there all the same
+
+
+class Agreement(Browsing):
+    """Removals by clicks, chosen at random, find here what the simulated device finds outside of the browser."""
+
+    def native(self, program: str, states: Sequence[str]) -> tuple[Any, ...]:
+        folder = SITE / "playground" / "data" / program
+        shape = files.read_json(folder / "program.json")["shapes"][0]
+        lines = gzip.decompress((folder / "kernel.ptx.gz").read_bytes()).decode().split("\n")
+        for site in files.read_json(folder / "sites.json"):
+            for edit in site["removed"]["edits"] if site["id"] in states else ():
+                lines[edit["line"] - 1] = edit["text"]
+        with tempfile.TemporaryDirectory() as scratch:
+            recording, ptx = Path(scratch) / "run.rec", Path(scratch) / "kernel.ptx"
+            recording.write_bytes(gzip.decompress((folder / shape["recording"]).read_bytes()))
+            ptx.write_text("\n".join(lines), encoding="utf-8")
+            done = subprocess.run([str(files.SCRIPTS / "sim.sh"), "--check", "--patience", "20", "--arith", "exact",
+                                   "--threads", "1", "--ptx", str(ptx), "--json", "--replay", str(recording)],
+                                  capture_output=True, text=True, timeout=300, check=False)
+        return self.essence(json.loads(done.stdout))
+
+    @staticmethod
+    def essence(answer: dict[str, Any]) -> tuple[Any, ...]:
+        """What is found, of which rule, at which lines; whether D is right."""
+        reports = sorted(json.dumps([each["kind"], each.get("rule"), [side["frames"] for side in each["sides"]]])
+                         for each in answer["reports"])
+        return answer.get("right"), answer["digest"], *reports
+
+    def test_removals(self) -> None:
+        chance = random.Random(20261128)
+        pages = [f"{names.short(level)}_sm{arch}" for level in names.all_levels() for arch in names.ARCHES]
+        wanted = [1] * 60 + [2] * 20
+        for number, count in enumerate(wanted):
+            page = pages[number % len(pages)]
+            self.open(f"playground/{page}.html")
+            sites = self.value("playground.sites")
+            chosen = chance.sample([site for site in sites if not site["is_half"]], count)
+            with self.subTest(page, sites=[site["id"] for site in chosen]):
+                for site in chosen:
+                    self.click_mark(site)
+                self.value("playground.machine.run = ((run) => async (...request) =>"
+                           " (window.answer = await run.apply(playground.machine, request)))(playground.machine.run)")
+                self.value("document.querySelector('#traced').checked = false")
+                self.run_page()
+                found = self.essence(json.loads(self.value("JSON.stringify(window.answer)")))
+                self.assertEqual(found, self.native(page, [site["id"] for site in chosen]))
 
 
 class FieldBugs(Browsing):

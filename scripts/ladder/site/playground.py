@@ -21,6 +21,7 @@ from ladder.command import Failure
 from ladder.explorer import events, record
 from ladder.explorer import page as explorer
 from ladder.levels import names
+from ladder.model import account
 from ladder.site.programs import FIELD_BUG_FOLDER, write_all
 
 FOLDER = Path(__file__).resolve().with_name("playground")
@@ -112,7 +113,8 @@ def said_of(program: Program) -> Optional[dict[str, Any]]:
 def add_page(program: Program, output: Path) -> None:
     compress(program.folder / "trace.json.gz", json.dumps(recorded_trace(program), separators=(",", ":")))
     page = {"file": program.source.name, "text": program.source.read_text(encoding="utf-8"),
-            "description": said_of(program), "trace": "trace.json.gz"}
+            "description": said_of(program), "trace": "trace.json.gz",
+            "parts": {part.key: part.title for part in account.PARTS}}
     files.replace(program.folder / "page.json", json.dumps(page, separators=(",", ":"), ensure_ascii=False))
     links = [("Course", "../index.html"), ("All kernels", "index.html")]
     if program.level:

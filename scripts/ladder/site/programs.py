@@ -13,10 +13,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Optional
+from typing import Any
 
 from ladder import files
-from ladder.levels import description, lab, names
+from ladder.levels import description, lab, names, verdict
 from ladder.levels.description import Description
 from ladder.levels.lab import Lab
 from ladder.levels.shapes import Shape
@@ -27,11 +27,13 @@ from ladder.mutants.sites import CLUSTER_BARRIER, Embedded, Site, key_of
 from ladder.mutants.study import Kernel
 from ladder.results import data
 from ladder.results.data import Fields
-from ladder.site import recordings
+from ladder.site import recordings, ways
 
 WARM_UPS = ("one_mma", "tma_load", "k_loop", "pair")
 WARM_UP_FOLDER = files.ROOT / "level01_baseline" / "warm_up"
 FIELD_BUG_FOLDER = files.ROOT / "common" / "tests" / "programs" / "field_bugs"
+TIMED = ("--sizes", "2048x2048x2048", "--init", "int", "--verify", "off")  # what the page predicts the time of
+TIMED_LABEL = "2048 x 2048 x 2048"
 NOT_RECORDED: dict[str, Any] = {"verdict": "", "found_by": "", "orders": "", "case": "", "partners": []}
 FIELD_BUGS = files.ROOT / files.RESULTS / "sim_field_bugs.csv"
 
@@ -99,18 +101,29 @@ def write_level(level: str, arch: int, folder: Path, build: Path, with_labs: boo
         shapes.append({"id": problem.name, "label": label_of(problem.case.shape), "m": m, "n": n, "k": k,
                        "sms": problem.case.sms, "recording": f"{problem.name}.rec.gz", "shows": problem.shows})
     source = names.kernel_path(files.ROOT, level, arch)
+    config = ["--config", kernel.config] if kernel.config else []
+    record_timed(kernel.program, folder / "timed.rec", config)
     offered = [each for each in lab.all_labs() if (each.level, each.arch) == (level, arch)
-               and "compile" not in each.modes and with_labs]
+               and "compile" not in each.modes]
     with ThreadPoolExecutor() as pool:
-        labs = list(pool.map(lambda each: write_lab(each, folder, build), offered))
+        written = pool.map(lambda each: write_lab(each, folder, build),
+                           [*offered, *ways.rings(level, arch)] if with_labs else [])
+        labs = [found for found in written if found]
     write(folder, {"title": d.title, "idea": d.idea, "level": level, "arch": arch, "config": kernel.config,
-                   "source": str(source.relative_to(files.ROOT)), "shapes": shapes, "labs": labs},
+                   "source": str(source.relative_to(files.ROOT)), "shapes": shapes, "labs": labs,
+                   "timed": {"recording": "timed.rec.gz", "label": TIMED_LABEL}},
           level_sites(kernel, recorded), kernel.embedded, recorded)
+
+
+def record_timed(program: Path, file: Path, config: Sequence[str] = ()) -> None:
+    """Of all SMs, since it is only predicted."""
+    recordings.run_recorded(program, file, [*TIMED, *config], ("--arith", "fast"), must_be_right=False)
+    compress(file, file.with_name(file.name + ".gz"))
 
 
 def level_sites(kernel: Kernel, recording: bytes) -> list[dict[str, Any]]:
     needed = {key_of(row): row for row in study.recorded(study.OUTPUT)}
-    ways = _by_site(study.recorded(weaken.OUTPUT))
+    weakened = _by_site(study.recorded(weaken.OUTPUT))
     hardware = _by_site([row for path in data.measured(files.ROOT / files.RESULTS, "without")
                          for row in data.read_rows(path)[1] if not row["way"]])
     found = []
@@ -118,7 +131,7 @@ def level_sites(kernel: Kernel, recording: bytes) -> list[dict[str, Any]]:
         key = key_of(study.title_of(kernel, site))
         row = needed.get(key)
         found.append({**site_of(kernel.embedded, site, kernel.source, recording),
-                      "weakened": _weakened(kernel, site, ways.get(key, []), recording),
+                      "ways": _ways(kernel, site, weakened.get(key, []), recording),
                       **(recorded(row, kernel.labels) if row else NOT_RECORDED),
                       "hardware": [{name: each[name] for name in ("m", "n", "k", "runs", "wrong", "note", "gpu")}
                                    for each in hardware.get(key, [])]})
@@ -165,30 +178,35 @@ def site_of(embedded: Embedded, site: Site, source: Sequence[str], recording: by
             "removed": {"edits": recordings.edits(embedded, embedded.without(site.places), recording)}}
 
 
-def _weakened(kernel: Kernel, site: Site, rows: Sequence[Fields], recording: bytes) -> Optional[dict[str, Any]]:
-    """The way of which something is reported, if there is one; else the first that fits."""
-    ways = list(weaken.variants(kernel, site))
+def _ways(kernel: Kernel, site: Site, rows: Sequence[Fields], recording: bytes) -> list[dict[str, Any]]:
+    """What else the site may do: first of all that of which something is reported."""
     reported = {row["way"] for row in rows if row["verdict"] == weaken.REPORTED}
-    chosen = next((one for one in ways if one[0] in reported), ways[0] if ways else None)
-    return chosen and {"way": chosen[0], "edits": recordings.edits(kernel.embedded, chosen[1], recording)}
+    found = sorted(weaken.variants(kernel, site), key=lambda one: one[0] not in reported)
+    found += ways.swaps(kernel, site, kernel.sites)
+    return [{"way": way, "edits": recordings.edits(kernel.embedded, ptx, recording)} for way, ptx in found]
 
 
 def write_lab(of: Lab, folder: Path, build: Path) -> dict[str, Any]:
     """A recording of the lab's own program, since a lab may change what the host does; its results are judged by those
-    of the level as it is."""
+    of the level as it is. Empty for a ring with which the kernel asserts that it does not work."""
     made = lab.Build(build)
     with lab.scratch() as scratch:
         right, broken = scratch / "level.rec", scratch / "lab.rec"
         program, said = lab.compile_lab(of, made, scratch, real=False)
+        if program is None and isinstance(of, ways.Ring) and "static assertion failed" in said:
+            return {}
         if program is None:
             raise lab.LabError(f"{of.title} does not compile:\n{said}")
         recordings.run_recorded(made.original(of), right, of.run, of.sim)
         recordings.run_recorded(program, broken, of.run, [*of.sim, "--results-of", str(right)], must_be_right=False)
         (folder / "labs").mkdir(exist_ok=True)
         compress(broken, folder / "labs" / f"{of.name}.rec.gz")
-    return {"id": of.name, "question": of.question, "expect": of.expect, "modes": of.modes,
-            "patch": lab.patch_of(of.path),
-            "recording": f"labs/{of.name}.rec.gz"}
+        is_right = of.modes.get("default") == verdict.RIGHT
+        if is_right:
+            record_timed(program, folder / "labs" / f"{of.name}.timed.rec")
+    patch = of.patch if isinstance(of, ways.Ring) else lab.patch_of(of.path)
+    return {"id": of.name, "question": of.question, "expect": of.expect, "modes": of.modes, "patch": patch,
+            "recording": f"labs/{of.name}.rec.gz", "timed": f"labs/{of.name}.timed.rec.gz" if is_right else None}
 
 
 # --- warm-up, bugs from the field -------------------------------------------------------------------------------------
@@ -235,7 +253,7 @@ def write_alone(folder: Path, program: Path, source: Path, recording: bytes, fac
     """A page of a program that is one file, of whose sites nothing is on record."""
     embedded = Embedded.find(program, facts["arch"], source.name)
     lines = source.read_text(encoding="utf-8").splitlines()
-    sites = [{**site_of(embedded, site, lines, recording), "weakened": None, "hardware": [], **NOT_RECORDED}
+    sites = [{**site_of(embedded, site, lines, recording), "ways": [], "hardware": [], **NOT_RECORDED}
              for site in embedded.sites()]
     write(folder, {**facts, "config": "", "source": str(source.relative_to(files.ROOT)), "labs": []}, sites, embedded,
           recording)

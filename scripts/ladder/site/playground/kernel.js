@@ -26,12 +26,16 @@ function coloured(line) {
 
 const SIGNS = {kept: "●", removed: "✕", weakened: "◐"};
 
-/** What the next click does: a state. */
+/** What the next click does: a state, which is "kept", "removed", or the number of one of the site's ways. */
 export function next(site, state) {
-  return state === "kept" ? "removed" : state === "removed" && site.weakened ? "weakened" : "kept";
+  const way = state === "kept" ? "removed" : state === "removed" ? 0 : state + 1;
+  return way === "removed" || way < site.ways.length ? way : "kept";
 }
-const VERBS = {kept: "restores it", removed: "removes it", weakened: "weakens it"};
-const STATES = {kept: "", removed: ", removed", weakened: ", weakened"};
+/** What a state is in the page's styles. */
+const styleOf = (state) => typeof state === "number" ? "weakened" : state;
+const VERBS = {kept: "restores it", removed: "removes it", weakened: "changes it"};
+/** The state in words: "removed", "the other parity". */
+export const wordsOf = (site, state) => typeof state === "number" ? site.ways[state].way : state;
 
 export class Kernel {
   /** `onChange(site)` is called for a click on a site's mark, `onLine(number)` for one on a line's number. */
@@ -57,19 +61,20 @@ export class Kernel {
     listing.replaceChildren(...this.rows);
   }
 
-  /** Shows which sites are removed or weakened; `stateOf(site)` is "kept", "removed" or "weakened". */
+  /** Shows which sites are removed or weakened, by `stateOf(site)`. */
   update(stateOf) {
     for (const row of this.rows) row.classList.remove("removed", "weakened");
     for (const site of this.sites) {
       const state = stateOf(site);
       const button = this.buttons.get(site.id);
-      button.dataset.state = state;
-      button.textContent = SIGNS[state];
+      const style = styleOf(state);
+      button.dataset.state = style;
+      button.textContent = SIGNS[style];
       const isHidden = state === "removed" && document.documentElement.dataset.task === "restore";
-      const name = `Line ${site.line}: ${isHidden ? "hidden" : site.label ?? site.instruction}${STATES[state]}. Enter ${VERBS[next(site, state)]}.`;
+      const name = `Line ${site.line}: ${isHidden ? "hidden" : site.label ?? site.instruction}${state === "kept" ? "" : `, ${wordsOf(site, state)}`}. Enter ${VERBS[styleOf(next(site, state))]}.`;
       button.title = name;
       button.setAttribute("aria-label", name);
-      if (state !== "kept") this.rows[site.line - 1]?.classList.add(state);
+      if (state !== "kept") this.rows[site.line - 1]?.classList.add(style);
     }
   }
 

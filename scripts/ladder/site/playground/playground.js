@@ -1,9 +1,11 @@
 // The playground: a kernel whose synchronisation is removed by clicks, run on the simulated device in a worker.
 import {Answer} from "./answer.js";
+import * as contents from "./contents.js";
+import {costs} from "./cost.js";
 import {element} from "./explorer/panels.js";
 import {plural} from "./explorer/run.js";
 import {toggleTheme, Viewer} from "./explorer/viewer.js";
-import {Kernel, next} from "./kernel.js";
+import {Kernel, next, wordsOf} from "./kernel.js";
 import {Machine, plainText} from "./machine.js";
 import {difference, format, mostSms, MOST_PTX, parse, patched, scheduleOf, scheduleText} from "./settings.js";
 import {Tasks} from "./tasks.js";
@@ -25,7 +27,7 @@ class Playground {
     this.kernel = new Kernel(
         find("listing"), page.text, sites, (site) => this.tasks.guess(site) || this.toggle(site), (line) => this.viewer.runs && this.chooseLine(line));
     this.answer = new Answer(find("answer"), page.file, this.kernel, (ids) => this.remove(ids));
-    this.viewer = new Viewer(find("run"), {show: (run, event) => this.showLine(run, event)});
+    this.viewer = new Viewer(find("run"), {show: (run, event) => (this.showLine(run, event), this.offerContents(run, event))});
     this.machine = new Machine(new URL("sim/", document.baseURI), (progress) => this.showProgress(progress));
     this.baselines = new Map();  // traces of the unmodified kernel, by shape, SMs and schedule
     this.tasks = new Tasks(find("task"), this);
@@ -94,12 +96,11 @@ class Playground {
     find("shows").textContent = this.lab ? "This lab runs with the problem of its own." : this.shape.shows ?? "";
     this.kernel.update((site) => this.stateOf(site));
     this.kernel.accuse([], []);
-    const entry = (text, restore) => element(
-        "li", {}, element("button", {type: "button", onclick: restore}, "Restore"), element("span", {}, text));
+    const entry = (text, restore, ...more) => element(
+        "li", {}, element("button", {type: "button", onclick: restore}, "Restore"), element("span", {}, text), ...more);
     const entries = this.changes.map(
         ({site, state}) => entry(
-            `${state === "removed" ? "Without" : "Weakened:"} line ${site.line}, ${site.label ?? site.instruction}`,
-            () => this.set(site, "kept")));
+            `Line ${site.line}, ${site.label ?? site.instruction}: `, () => this.set(site, "kept"), this.choiceOf(site, state)));
     if (this.lab) entries.push(entry(`Lab: ${this.lab.id}`, () => this.chooseLab(null)));
     const {patch} = settings;
     if (patch) entries.push(entry(`Edited PTX, from line ${patch.from} on`, () => this.discardPtx()));
@@ -109,6 +110,18 @@ class Playground {
       button.setAttribute("aria-pressed", String(button.dataset.lab === settings.lab));
     find("ptx-discard").disabled = !patch;
     if (find("ptx").open) this.showPtx();
+  }
+
+  /** What is done to a site: removed, or one of its ways. */
+  choiceOf(site, state) {
+    const states = ["removed", ...site.ways.keys()];
+    const options = states.map((each) => element("option", {value: String(each)}, wordsOf(site, each)));
+    const choice = element("select", {
+      "aria-label": `Change of line ${site.line}`,
+      onchange: (e) => this.set(site, states.find((each) => String(each) === e.target.value))
+    }, ...options);
+    choice.value = String(state);
+    return choice;
   }
 
   /** An edited text has its changes in itself, so that neither marks nor labs apply to it. */
@@ -154,7 +167,7 @@ class Playground {
     if (this.settings.patch) return {ptx: patched(await this.kernelPtx(), this.settings.patch)};
     if (this.tasks.hidden) return {edits: this.tasks.hidden.removed.edits};
     if (this.lab) return {};  // its recording has its PTX
-    const changes = this.changes.map(({site, state}) => ({site, change: site[state]}));
+    const changes = this.changes.map(({site, state}) => ({site, change: state === "removed" ? site.removed : site.ways[state]}));
     const whole = changes.filter(({change}) => change.ptx);
     if (whole.length && changes.length > 1) {
       throw new Error(
@@ -180,22 +193,16 @@ class Playground {
 
   async run() {
     if (this.running || find("go").disabled) return;
-    const {settings, changes, lab, baselineKey, isModified} = this;
+    const {changes, lab, baselineKey, isModified} = this;
     const traced = find("traced").checked;
-    const request = {
-      recording: addressOf(this.recording),
-      schedule: settings.schedule,
-      check: settings.check,
-      trace: traced,
-      discount: !(lab || this.shape.is_broken),
-      ...(this.sms ? {sms: this.sms} : {})
-    };
+    const request = {...this.request, trace: traced, discount: !(lab || this.shape.is_broken)};
     this.setRunning(true);
     this.complain("");
     this.answer.say("Running.");
     try {
       const result = await this.machine.run({...request, ...await this.changedProgram()});
       this.answer.show(result, changes, lab);
+      this.offerMore(result);
       this.tasks.judge(result);
       if (traced && result.trace) {
         if (!isModified) this.baselines.set(baselineKey, result.trace);
@@ -213,6 +220,88 @@ class Playground {
       this.answer.fail(error.message);
     }
     this.setRunning(false);
+  }
+
+  /** What every run with these settings asks for. */
+  get request() {
+    const {schedule, check} = this.settings;
+    return {recording: addressOf(this.recording), schedule, check, ...(this.sms ? {sms: this.sms} : {})};
+  }
+
+  // --- cost and contents --------------------------------------------------------------------------------------------
+
+  /** Below a verdict: what a right kernel costs, and where a wrong one becomes wrong. */
+  offerMore({right, kind, results}) {
+    const offer = (text, make) => {
+      const panel = element("div", {class: "more"});
+      const begin = () => this.alone(async () => panel.replaceChildren(...await make()));
+      panel.append(element("button", {type: "button", onclick: begin}, text));
+      find("answer").append(panel);
+    };
+    const {timed} = this.lab ?? this.program;
+    if (timed && right && ["right", "habit"].includes(kind)) offer("What does it cost?", () => this.cost());
+    const tile = right === false && !this.lab && contents.firstWrong(results);
+    if (tile) offer("Where does it become wrong?", () => this.firstWrong(tile));
+  }
+
+  /** Runs what needs the machine; a sentence says what failed. */
+  async alone(work) {
+    if (this.running) return;
+    this.setRunning(true);
+    try {
+      await work();
+    } catch (error) {
+      this.complain(error.message);
+    }
+    this.setRunning(false);
+  }
+
+  /** The predicted time, with the changes and without. */
+  async cost() {
+    const {recording, label} = this.program.timed;
+    const gpu = this.program.arch === 90 ? {gpu: "h100"} : {};
+    const predict = async (file, changed) =>
+        (await this.machine.run({recording: addressOf(file), check: "off", prediction: true, discount: false, ...gpu, ...changed})).prediction;
+    this.usualTime ??= await predict(recording, {});
+    const now = this.isModified ? await predict(this.lab?.timed ?? recording, await this.changedProgram()) : null;
+    return costs(label, now, this.usualTime, this.page.parts);
+  }
+
+  /** The same run twice, changed and not, with what operations read. */
+  async both(wanted, other = wanted) {
+    const request = {...this.request, check: "off", trace: true, discount: false};
+    const now = await this.machine.run({...request, ...wanted, ...await this.changedProgram()});
+    return {now, before: await this.machine.run({...request, ...other})};
+  }
+
+  /** From the first wrong element of D to the first bytes that an operation reads differently. */
+  async firstWrong(tile) {
+    const {now, before} = await this.both({contents: "all", tile: tile.number});
+    const wrong = contents.firstElement(tile, now, before);
+    const found = contents.firstDifference(now.trace, before.trace, wrong);
+    return [
+      element("h4", {}, "Where it becomes wrong"),
+      element("p", {}, wrong ? `The first wrong element of ${tile.name} is (${wrong.row}, ${wrong.column}): ${wrong.now}, not ${wrong.before}.` :
+                               "In this run, without the checker, the result is right."),
+      ...(found ? await this.contentsOf(found) : wrong ? [element("p", {}, "Tensor cores and stores read the same bytes in both runs: the values differ in registers or in tensor memory.")] : [])
+    ];
+  }
+
+  async contentsOf({event, place, other}) {
+    const {now, before} = await this.both({contents: place}, {contents: other.place});
+    const bytes = ({trace}) => trace.traceEvents.find(({args}) => args?.contents)?.args.contents;
+    return contents.table(event, bytes(now), bytes(before));
+  }
+
+  /** For a chosen operation of the timeline: what it reads. */
+  offerContents(run, event) {
+    const [now, before] = [this.shown?.[0], this.shown?.at(-1)];
+    const isShown = event >= 0 && !this.lab && this.viewer.runs?.[0] === run;
+    const found = isShown && contents.chosen(now.trace, before.trace, run, event);
+    find("contents").replaceChildren(...(found ? [element("button", {
+      type: "button",
+      onclick: () => this.alone(async () => find("contents").replaceChildren(...await this.contentsOf(found)))
+    }, "What does it read?")] : []));
   }
 
   shapeText() {
@@ -248,6 +337,7 @@ class Playground {
 
   draw(runs) {
     find("run").hidden = false;
+    this.shown = runs;
     try {
       this.viewer.show(runs.map((run) => ({...run, description: this.page.description, sources: {[this.page.file]: this.page.text}})));
     } catch (error) {

@@ -1,7 +1,8 @@
 // The settings of a run, and their address: #without=SITE,...&weak=SITE,...&shape=ID&sms=N&schedule=latest&
 // check=strict&lab=NAME&ptx=FROM,COUNT,TEXT&line=SITE&task=find. A SITE is the name of a line's call, as in sites.json,
-// or L and the line's number. An address may come from a stranger: each part is compared with the values that this page
-// has, and an unknown one is reported as text; PTX is shown as text. Reading an address runs nothing.
+// or L and the line's number; weak=SITE~2 is the third of its ways. An address may come from a stranger: each part is
+// compared with the values that this page has, and an unknown one is reported as text; PTX is shown as text. Reading an
+// address runs nothing.
 
 export const CHECKS = ["on", "strict", "off"];
 export const TASKS = ["find", "restore"];
@@ -128,8 +129,10 @@ export function parse(hash, program, sites) {
       case "without":
       case "weak":
         for (const part of value.split(",")) {
-          const found = sitesOf(part, sites).filter((site) => name === "without" || site.weakened);
-          for (const site of found) settings.states.set(site.id, name === "without" ? "removed" : "weakened");
+          const [, of, way] = /^(.*?)(?:~(\d{1,2}))?$/.exec(part);
+          const state = name === "without" ? "removed" : Number(way ?? 0);
+          const found = sitesOf(of, sites).filter((site) => state === "removed" || site.ways[state]);
+          for (const site of found) settings.states.set(site.id, state);
           if (!found.length) refuse("the line", part);
         }
         break;
@@ -152,10 +155,12 @@ export function format(settings, program, sites) {
     const site = sites.find((each) => each.id === id);
     return sitesOf(site.name, sites).length === 1 && sitesOf(site.name, sites)[0] === site ? site.name : id;
   };
-  const of = (state) => [...settings.states].filter(([, value]) => value === state).map(([id]) => name(id)).join(",");
+  const states = [...settings.states];
+  const removed = states.filter(([, state]) => state === "removed").map(([id]) => name(id));
+  const weak = states.filter(([, state]) => state !== "removed").map(([id, way]) => name(id) + (way ? `~${way}` : ""));
   if (settings.task) parts.set("task", settings.task);
-  if (of("removed") && !settings.task) parts.set("without", of("removed"));
-  if (of("weakened")) parts.set("weak", of("weakened"));
+  if (removed.length && !settings.task) parts.set("without", removed.join(","));
+  if (weak.length) parts.set("weak", weak.join(","));
   if (settings.lab) parts.set("lab", settings.lab);
   if (settings.shape !== usual.shape) parts.set("shape", settings.shape);
   if (settings.sms) parts.set("sms", settings.sms);
@@ -164,5 +169,5 @@ export function format(settings, program, sites) {
   const {patch} = settings;
   const edit = patch && `${patch.from},${patch.count},${patch.text}`;
   if (edit && edit.length <= MOST_PTX) parts.set("ptx", edit);
-  return parts.toString().replaceAll("%2C", ",").replaceAll("%3A", ":");
+  return parts.toString().replaceAll("%2C", ",").replaceAll("%3A", ":").replaceAll("%7E", "~");
 }
