@@ -996,10 +996,8 @@ void RaceDetector::check_quiet(CtaKnowledge& target, uint32_t offset, const Barr
     const bool own = each.cta == target.place.cta;
     Habit habit = Habit::kCount;
     if (each.asynchronous) {
-      // A barrier of the cluster after the issue of a commit to both CTAs of a pair; or the arrival of a later commit.
-      const bool is_overtaken =
-          each.queue != 0 && knows.known(each.cta, each.queue, kAll, each.queue_position, kHappened) == kAll;
-      if (own || is_overtaken || knows.known(each.cta, each.row, each.lanes, each.position, kHappened) == each.lanes)
+      // A barrier of the cluster after the issue of a commit to both CTAs of a pair.
+      if (own || knows.known(each.cta, each.row, each.lanes, each.position, kHappened) == each.lanes)
         habit = Habit::ExitBeforeOwnCommit;
     } else {
       if (own) continue;

@@ -331,9 +331,8 @@ void RaceDetector::arrived(CtaKnowledge& target, uint32_t offset, const Signal& 
     barrier.counted[0].push_back({signal.from.cta, signal.queue, kAll, signal.queue_position});
   else
     barrier.counted[0].push_back({signal.from.cta, signal.warp, signal.lanes, signal.unscoped ? 0 : signal.tick});
-  BarrierChannel::Arrival arrival{signal.from.cta, signal.warp,  signal.lanes,
-                                  signal.tick,     signal.site,  barrier.completed + 1,
-                                  signal.unscoped, signal.queue, signal.queue_position};
+  BarrierChannel::Arrival arrival{signal.from.cta, signal.warp,           signal.lanes,   signal.tick,
+                                  signal.site,     barrier.completed + 1, signal.unscoped};
   // A thread's later arrival implies its earlier ones.
   const auto same =
       std::find_if(barrier.arrivals.begin(), barrier.arrivals.end(), [&](const BarrierChannel::Arrival& each) {

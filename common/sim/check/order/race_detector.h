@@ -87,8 +87,6 @@ struct BarrierChannel {
     uint32_t site;
     Tick phase;
     bool asynchronous;
-    uint16_t queue;  ///< of a commit, and where it stands there
-    Tick queue_position;
   };
   std::vector<Arrival> arrivals;
 };
