@@ -17,6 +17,7 @@ Installs what is missing, and nothing else:
   matplotlib                               from PyPI into .venv/; the charts alone need it
   cuobjdump and nvdisasm                   likewise; the test that reads machine code needs them
   clang-format, mypy, ruff and shellcheck  likewise; the test of style needs them
+  pytest                                   likewise; the test of the plugin of pytest needs it
   Chromium                                 with apt-get, where it is a package; the tests of the explorer's pages need it
 What comes into .venv/ has the versions of scripts/pins.txt.
 

@@ -3,11 +3,15 @@
 # libcudart.so.13 and libcuda.so.1.
 set -euo pipefail
 
+name=${0##*/}  # in the wheel and in the archive of scripts/package.py it has another
 usage() {
-  cat <<'END'
-usage: scripts/sim.sh [options] PROGRAM [ARGUMENT...]
-       scripts/sim.sh [options] --replay FILE
+  [[ $name != sim.sh ]] || name=scripts/sim.sh
+  cat <<END
+usage: $name [options] PROGRAM [ARGUMENT...]
+       $name [options] --replay FILE
 
+END
+  cat <<'END'
 Runs PROGRAM, built by nvcc with its PTX embedded, on a GPU that is simulated on the CPU; or replays a recording of it,
 without the program.
 
@@ -55,6 +59,8 @@ without the program.
   --predictions FILE  with --timing: add the predictions to FILE, a line of JSON each, in place of printing them
   --power WHAT,...    with --timing: cap for a GPU under continuous load (default), burst for a short load, none for the
                       highest clock, or a clock in GHz; with several, a prediction for each
+  --triton            for Python programs: Triton hands over PTX, and what PyTorch computes is computed by the host
+  --version           print the version
   --help              print this
 
 The rules of --check, and the basis of each. docs/simulator.md explains them.
@@ -134,17 +140,18 @@ END
 }
 
 fail() {
-  printf 'sim.sh: %s\n' "$*" >&2
+  printf '%s: %s\n' "$name" "$*" >&2
   exit 2
 }
 
 # Tests run this script thousands of times: where bash can do it, no other program is started.
 here=$(readlink -f "${BASH_SOURCE[0]}")
 here=${here%/*}
-libraries=${LADDER_SIM_DIR:-${here%/*}/build/sim}
+root=${here%/*}
+libraries=${LADDER_SIM_DIR:-$root/build/sim}
 
 value() {  # value OPTION ARGUMENT-COUNT VALUE: checks that the option has a value
-  [[ $2 -ge 2 && -n $3 ]] || fail "$1 needs a value (scripts/sim.sh --help)."
+  [[ $2 -ge 2 && -n $3 ]] || fail "$1 needs a value ($name --help)."
   printf '%s' "$3"
 }
 
@@ -173,7 +180,7 @@ writable() {  # writable OPTION ARGUMENT-COUNT VALUE: an absolute path to a file
 for variable in "${!LADDER_SIM_@}"; do
   [[ $variable == LADDER_SIM_DIR ]] || unset "$variable"
 done
-replay='' schedules=''
+replay='' schedules='' triton=''
 # shellcheck disable=SC2034
 while [[ $# -gt 0 ]]; do
   case $1 in
@@ -219,9 +226,14 @@ while [[ $# -gt 0 ]]; do
       ;;
     --trace) LADDER_SIM_TRACE=$(writable "$1" $# "${2-}"); shift 2 ;;
     --contents) LADDER_SIM_CONTENTS=$(value "$1" $# "${2-}"); shift 2 ;;
+    --triton) triton=1; shift ;;
+    --version)
+      if [[ -e $root/VERSION ]]; then cat "$root/VERSION"; else git -C "$root" describe --always; fi
+      exit
+      ;;
     --help | -h) usage && exit 0 ;;
     --) shift; break ;;
-    -*) fail "unknown option $1 (scripts/sim.sh --help)." ;;
+    -*) fail "unknown option $1 ($name --help)." ;;
     *) break ;;
   esac
 done
@@ -244,13 +256,13 @@ start() {  # start PROGRAM [ARGUMENT...]: with the options, in each schedule tha
     said+="${said:+, }$schedule $code"
     [[ $code -le $worst ]] || worst=$code
   done
-  printf 'sim.sh: exit codes by schedule: %s.\n' "$said" >&2
+  printf '%s: exit codes by schedule: %s.\n' "$name" "$said" >&2
   exit "$worst"
 }
 
 # What the libraries would only find at the first call of the runtime.
-if [[ -n ${LADDER_SIM_GPU-} && ! -e $here/../common/sim/machine/gpus/$LADDER_SIM_GPU.csv ]]; then
-  known=$(cd "$here/../common/sim/machine/gpus" && printf '%s, ' *.csv)
+if [[ -n ${LADDER_SIM_GPU-} && ! -e $root/common/sim/machine/gpus/$LADDER_SIM_GPU.csv ]]; then
+  known=$(cd "$root/common/sim/machine/gpus" && printf '%s, ' *.csv)
   known=${known//.csv/}
   fail "--gpu: there is no description of a GPU '$LADDER_SIM_GPU'; known are ${known%, }."
 fi
@@ -289,7 +301,7 @@ if [[ -n $replay ]]; then
     fail "the simulated device is not built: there is no $libraries/sim_replay. Run scripts/build.sh cudart cuda."
   start "$libraries/sim_replay" "$replay"
 fi
-[[ $# -gt 0 ]] || fail "no PROGRAM is given (scripts/sim.sh --help)."
+[[ $# -gt 0 ]] || fail "no PROGRAM is given ($name --help)."
 for library in libcudart.so.13 libcuda.so.1; do
   [[ -e $libraries/$library ]] ||
     fail "the simulated device is not built: there is no $libraries/$library." \
@@ -306,7 +318,7 @@ shift
 
 # A user who has changed a kernel, or has changed it back, and not built since would look at the wrong program.
 warn_if_older_than_its_sources() {
-  local name=${program##*/} root=${here%/*} folder arch file switches=''
+  local name=${program##*/} folder arch file switches=''
   [[ $name =~ ^(level[0-9][0-9]_[a-z0-9_]+|warm_up_[a-z_]+)_sm(90|100)(-.*)?$ && $program -ef $root/build/bin/$name ]] ||
     return 0
   folder=${BASH_REMATCH[1]} arch=${BASH_REMATCH[2]} switches=${BASH_REMATCH[3]//-/ -D}
@@ -342,9 +354,9 @@ check_libraries() {
     [[ ! $loads =~ libcudart\.so\.13\ =\>\ ([^$'\n']*)\ \(0x ]] || path=${BASH_REMATCH[1]}
     [[ -z $runtime || ! $path -ef $libraries/libcudart.so.13 ]] || grep -q -a -F libcudart_static -- "$program" || return 0
     if [[ -z $runtime && -n ${LADDER_SIM_CHECK-} && $loads != *libcuda.so* ]]; then
-      grep -q -a -F .nv_fatbin -- "$program" ||
-        printf 'sim.sh: %s is not linked with CUDA: unless it loads it later, --check has nothing to check.\n' \
-          "$program" >&2
+      [[ ${program##*/} == python* ]] || grep -q -a -F .nv_fatbin -- "$program" ||
+        printf '%s: %s is not linked with CUDA: unless it loads it later, --check has nothing to check.\n' \
+          "$name" "$program" >&2
     fi
     [[ -e $libraries/libsim_loader.so ]] ||
       fail "the simulated device is not whole: there is no $libraries/libsim_loader.so." \
@@ -356,5 +368,12 @@ check_libraries() {
   export LD_PRELOAD=${LD_PRELOAD:+$LD_PRELOAD:}libcudart.so.13
 }
 check_libraries
+
+# Every Python that the program starts loads sitecustomize.py from there (scripts/wheel).
+if [[ -n $triton ]]; then
+  hooks=$here/wheel/start
+  [[ -d $hooks ]] || hooks=$root/start
+  export PYTHONPATH=$hooks${PYTHONPATH:+:$PYTHONPATH}
+fi
 
 start "$program" "$@"

@@ -115,7 +115,7 @@ has_disassembler() {
 }
 
 # Only those in .venv: other versions find other things.
-LINTERS=(clang-format mypy ruff shellcheck)
+LINTERS=(clang-format mypy pytest ruff shellcheck)
 has_linters() {
   local name
   for name in "${LINTERS[@]}"; do

@@ -183,7 +183,7 @@ class Setup(support.Sandbox):
         self.program(".venv/bin/python3", FAKE_VENV_PYTHON.replace("*) exec", "-c*matplotlib*) exit 1 ;;\n  *) exec"))
         self.write("offline", "")
         self.nvcc(".cuda/bin/nvcc", "13.0")
-        for name in ("clang-format", "mypy", "ruff", "shellcheck"):
+        for name in ("clang-format", "mypy", "pytest", "ruff", "shellcheck"):
             self.program(f".venv/bin/{name}", "#!/bin/sh\n")
         for name in ("cuobjdump", "nvdisasm"):
             self.program(f".cuda/bin/{name}", "#!/bin/sh\n")

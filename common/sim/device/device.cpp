@@ -475,6 +475,20 @@ Outcome Device::predict(const std::vector<std::unique_ptr<Pending>>& pending) {
   timing::ReplayLog log;
   const bool traces = !options_.trace_file.empty();
   double flops = 0;
+  // Nothing is computed in any case: a program goes on after a launch whose time cannot be predicted, and is told.
+  const auto leave_out = [&](Finding finding) {
+    finding.kind = Finding::Kind::Refused, finding.is_tolerated = true;
+    finding.what = "--timing leaves out " + pending.back()->kernel +
+                   (pending.size() > 1 ? ", and the launches that it may overlap: " : ": ") + finding.what;
+    Outcome outcome;
+    add(outcome, *pending.back(), std::move(finding));
+    outcome.report = report::text(outcome.findings);
+    return outcome;
+  };
+  timing::Constants constants;
+  try {
+    constants = timing::constants_of(gpu_.key);
+  } catch (const std::runtime_error& error) { return {Status::NotSupported, std::string("--timing: ") + error.what()}; }
   try {
     for (const auto& each : pending) {
       const size_t launch = demands.size();
@@ -491,7 +505,7 @@ Outcome Device::predict(const std::vector<std::unique_ptr<Pending>>& pending) {
     if (!prints) file.open(options_.prediction_file, std::ios::app);
     double ghz = 0;  // of the first prediction, which is traced
     for (timing::Prediction& prediction :
-         timing::predict(demands, gpu_, timing::constants_of(gpu_.key), powers, flops, traces ? &log : nullptr)) {
+         timing::predict(demands, gpu_, constants, powers, flops, traces ? &log : nullptr)) {
       prediction.kernel = pending.front()->kernel;
       if (ghz == 0) ghz = prediction.ghz;
       if (prints)
@@ -508,12 +522,12 @@ Outcome Device::predict(const std::vector<std::unique_ptr<Pending>>& pending) {
                              launch == 0 ? log.queues() : std::vector<QueueSample>());
     }
   } catch (const Failure& failure) {
-    if (failure.finding.kind == Finding::Kind::Refused) return {failure.status, failure.finding.what};
+    if (failure.status == Status::NotSupported) return leave_out(failure.finding);
     Outcome outcome{.status = failure.status};
     add(outcome, *pending.back(), failure.finding);
     outcome.report = report::text(outcome.findings);
     return outcome;
-  } catch (const std::runtime_error& error) { return {Status::NotSupported, std::string("--timing: ") + error.what()}; }
+  } catch (const std::runtime_error& error) { return leave_out({.what = error.what()}); }
   return {};
 }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <iterator>
 #include <utility>
@@ -153,9 +154,14 @@ Records::Records(const std::string& file, std::string schedule, const std::strin
   known_file_ = open_to_append(known);
 }
 
-std::string Records::key(Finding finding) {
+std::string Records::key(Finding finding) const {
   finding.launched_at.reset();
-  return text(finding);
+  return test() + '\n' + text(finding);
+}
+
+std::string Records::test() {
+  const char* const name = std::getenv("LADDER_SIM_TEST");
+  return name == nullptr ? "" : name;
 }
 
 bool Records::add(const Finding& finding) {
@@ -170,6 +176,7 @@ bool Records::add(const Finding& finding) {
   json.object([&] {
     json.member("record", "finding");
     json.member("schedule", schedule_);
+    if (const std::string name = test(); !name.empty()) json.member("test", name);
     write(json, finding);
   });
   write_line(std::move(line));

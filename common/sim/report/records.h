@@ -35,7 +35,7 @@ class Records {
   /// adds its own; empty: none. Throws base::FileError if a file cannot be opened.
   Records(const std::string& file, std::string schedule, const std::string& known);
 
-  /// Whether no finding of this process has the same text; launches from several lines of the host have.
+  /// Whether no finding of this process, in this test, has the same text; launches from several lines of the host have.
   bool is_new(const Finding& finding) const { return !written_.contains(key(finding)); }
   /// Returns whether no process has found it before. Only then is it written.
   bool add(const Finding& finding);
@@ -44,7 +44,9 @@ class Records {
   const Tally& tally() const { return tally_; }
 
  private:
-  static std::string key(Finding finding);
+  std::string key(Finding finding) const;
+  /// The test that the program is in, if LADDER_SIM_TEST says so: it changes while the process runs.
+  static std::string test();
   void write_line(std::string line) const;
 
   int file_ = -1;

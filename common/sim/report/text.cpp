@@ -120,7 +120,10 @@ std::string text(const Finding& finding) {
   if (finding.is_of_check()) return of_check(finding) + launch;
   switch (finding.kind) {
     case Finding::Kind::Deadlock: return of_hang(finding) + launch;
-    case Finding::Kind::Refused: return "sim: " + finding.what;
+    case Finding::Kind::Refused: {
+      const std::string place = place_of(finding);
+      return "sim: " + finding.what + (place.empty() ? "" : "\n" + place + launch);
+    }
     default: break;
   }
   return std::string("sim: ") + (finding.is_tolerated ? "warning" : "error") + " in kernel " + finding.kernel + "\n  " +

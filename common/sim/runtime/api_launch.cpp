@@ -86,7 +86,8 @@ void set_attribute(Process& process, Kernel& kernel, cudaFuncAttribute attribute
     }
     case cudaFuncAttributeNonPortableClusterSizeAllowed: kernel.nonportable_cluster = value != 0; return;
     case cudaFuncAttributeClusterSchedulingPolicyPreference: kernel.cluster_policy = value; return;
-    default: refuse(cudaErrorInvalidValue, "there is no attribute %d of kernels.", static_cast<int>(attribute));
+    default:
+      refuse(cudaErrorInvalidValue, "there is no attribute %d of kernels in CUDA 13.0.", static_cast<int>(attribute));
   }
 }
 

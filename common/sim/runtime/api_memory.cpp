@@ -137,10 +137,16 @@ cudaError_t cudaPointerGetAttributes(cudaPointerAttributes* attributes, const vo
 
 // ------------------------------------------------------------------------------- allocation in stream order, and pools
 
+namespace {
+constexpr const char* kNoMemoryNodes =
+    "a graph's nodes that allocate or free memory are not simulated (on a GPU they are possible): allocate before the "
+    "capture, free after it";
+}
+
 cudaError_t cudaMallocAsync(void** pointer, size_t bytes, cudaStream_t stream) {
   return call("cudaMallocAsync", [&](Process& process) {
     find_stream(stream);
-    refuse_while_captured(stream);
+    refuse_while_captured(stream, kNoMemoryNodes);
     result(pointer, "devPtr") = allocate(process, bytes, "cudaMallocAsync", Kind::Device);
   });
 }
@@ -149,7 +155,7 @@ SIM_PER_THREAD(cudaMallocAsync, _ptsz)
 cudaError_t cudaFreeAsync(void* pointer, cudaStream_t stream) {
   return call("cudaFreeAsync", [&](Process& process) {
     enter_stream(process, stream);
-    refuse_while_captured(stream);
+    refuse_while_captured(stream, kNoMemoryNodes);
     release(process, pointer, Kind::Device, Kind::Managed);
   });
 }

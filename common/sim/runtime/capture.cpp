@@ -178,12 +178,11 @@ void refuse_while_any_is_captured() {
          "this is not possible while a stream is captured; the capture is now invalid.");
 }
 
-void refuse_while_captured(cudaStream_t stream) {
+void refuse_while_captured(cudaStream_t stream, const char* why) {
   Capture* const capture = capture_of(stream);
   if (capture == nullptr) return;
   capture->invalid = true;
-  refuse(cudaErrorStreamCaptureUnsupported,
-         "this is not possible while the stream is captured; the capture is now invalid.");
+  refuse(cudaErrorStreamCaptureUnsupported, "%s; the capture is now invalid.", why);
 }
 
 }  // namespace sim::runtime

@@ -20,7 +20,7 @@ bool capture_record(cudaStream_t stream, cudaEvent_t event);
 bool capture_wait(cudaStream_t stream, cudaEvent_t event);
 
 /// The host cannot wait for a captured stream: refuses, which invalidates the capture.
-void refuse_while_captured(cudaStream_t stream);
+void refuse_while_captured(cudaStream_t stream, const char* why = "this is not possible while the stream is captured");
 void refuse_while_any_is_captured();
 
 }  // namespace sim::runtime

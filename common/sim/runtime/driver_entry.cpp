@@ -277,7 +277,12 @@ cudaError_t cudaGetDriverEntryPointByVersion(const char* name, void** function, 
                                           : cudaDriverEntryPointSymbolNotFound;
     }
     if (entry.function == nullptr && !entry.too_new) {
-      say(format("cudaGetDriverEntryPoint: %s is not simulated; the program is told that the driver lacks it.", name));
+      // PyTorch asks for a dozen at each import, and uses none.
+      static const std::string first = name;
+      say(
+          format("cudaGetDriverEntryPoint: the program asks for functions that are not simulated, for %s first; it is "
+                 "told that the driver lacks them.",
+                 first.c_str()));
     }
   });
 }

@@ -107,7 +107,9 @@ CUresult cuFuncGetAttribute(int* value, CUfunction_attribute attribute, CUfuncti
       case CU_FUNC_ATTRIBUTE_CLUSTER_SCHEDULING_POLICY_PREFERENCE:
         answer = all.clusterSchedulingPolicyPreference;
         break;
-      default: refuse(cudaErrorInvalidValue, "there is no attribute %d of functions.", static_cast<int>(attribute));
+      default:
+        refuse(cudaErrorInvalidValue, "there is no attribute %d of functions in CUDA 13.0.",
+               static_cast<int>(attribute));
     }
   });
 }

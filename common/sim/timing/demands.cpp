@@ -111,7 +111,7 @@ void add_grants(Launch& launch, GridDemands& demands, std::vector<Trace::Part>* 
 }
 
 Failure refused(const std::string& why) {
-  return {Status::NotSupported, {.kind = Finding::Kind::Refused, .what = "--timing: " + why}};
+  return {Status::NotSupported, {.kind = Finding::Kind::Refused, .what = why}};
 }
 
 }  // namespace

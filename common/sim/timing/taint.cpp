@@ -9,11 +9,8 @@ namespace sim {
 namespace {
 
 [[noreturn]] void give_up(const char* what, Mask lanes) {
-  throw Fault{
-      Status::NotSupported,
-      std::string("--timing: ") + what +
-          " depends on data, which --timing neither moves nor computes: the time of this kernel cannot be predicted",
-      first_lane(lanes)};
+  throw Fault{Status::NotSupported, std::string(what) + " depends on data, which --timing neither moves nor computes",
+              first_lane(lanes)};
 }
 
 std::vector<bool>::iterator at(std::vector<bool>& bits, size_t i) {

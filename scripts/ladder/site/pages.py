@@ -170,7 +170,7 @@ def navigation(site: Site, playground: bool, explorer: bool) -> list[object]:
     taken = {*levels, *warm_up, *beyond, *tasks, "README.md", "docs/README.md", "docs/how_fast.md",
              "docs/cheat_sheet.md"}
     machine = there("docs/simulator.md", "docs/debugging.md", "docs/explorer.md", "docs/model.md", "docs/grader.md",
-                    "docs/playground.md", "docs/field_bugs.md", "docs/your_own_programs.md")
+                    "docs/playground.md", "docs/field_bugs.md", "docs/your_own_programs.md", "docs/in_your_project.md")
     figures = there("docs/measuring.md", "docs/gpus.md", "docs/profiling.md", "docs/profilers.md",
                     "docs/tuning_h200.md", "docs/tuning_b200.md")
     taken |= {*machine, *figures}

@@ -1,0 +1,4 @@
+"""python3 -m tensor_core_ladder_sim"""
+from . import main
+
+main()
