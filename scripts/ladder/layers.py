@@ -1,5 +1,5 @@
 """The order of common/sim and of scripts/ladder: which folder may use which. Of common/sim also: one class per name,
-and the style of constants."""
+the style of constants, and that report/ writes the sentences."""
 from __future__ import annotations
 
 import re
@@ -23,6 +23,12 @@ CLASS = re.compile(r"^(?:template\s*<[^;{]*>\s*)?(?:class|struct|enum class|enum
                    r"(?:\s+final)?\s*(?::(?!:)[^;{]*)?\{", re.MULTILINE)
 CONSTANT = re.compile(r"^\s*(?:inline |static )*(?:constexpr|const) [\w:<>, ]+ ([A-Z][A-Z0-9_]+)\b\s*[=\[{]",
                       re.MULTILINE)
+
+#: What decides, but does not say: an instruction's own folder makes a record, and report/ a sentence of it.
+SILENT = ("exec", "engine")
+#: A literal with a verb and something before and after it. Names of things have none.
+SENTENCE = re.compile(r"""^(?!\s*//)[^"\n]*"([^"\n]* (?:is|are|was|has|have|had|does|must|may|can|cannot|needs|"""
+                      r"""needed|asks|belongs|waits|reads|writes|takes|says|lies) [^"\n]*)\"""", re.MULTILINE)
 
 
 def floor_of(folder: str, layers: Sequence[frozenset[str]] = LAYERS) -> int:
@@ -90,6 +96,14 @@ def wrong_constants(texts: Mapping[str, str]) -> list[str]:
             for match in CONSTANT.finditer(text)]
 
 
+def wrong_sentences(texts: Mapping[str, str]) -> list[str]:
+    """A complaint about each sentence that report/ should write."""
+    return [f"{path}:{text.count(chr(10), 0, match.start(1)) + 1}: report/ writes sentences: '{match[1]}'"
+            for path, text in sorted(texts.items()) if path.removeprefix(SIM).split("/")[0] in SILENT
+            for match in SENTENCE.finditer(text)]
+
+
 def complaints(texts: Mapping[str, str]) -> list[str]:
     """All that is wrong with the layers and the names of these files."""
-    return wrong_includes(texts) + wrong_imports(texts) + shared_names(texts) + wrong_constants(texts)
+    return wrong_includes(texts) + wrong_imports(texts) + shared_names(texts) + wrong_constants(texts) + \
+        wrong_sentences(texts)

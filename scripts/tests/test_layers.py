@@ -61,6 +61,12 @@ class Names(unittest.TestCase):
         self.assertEqual([sentence.split(":")[1] for sentence in layers.wrong_constants(texts)], ["3"])
 
 
+    def test_sentences(self) -> None:
+        texts = simulated(exec__a='// "says that this is wrong"\nf("the CTA has exited early");\nf("a TMA load");\n',
+                          report__a='f("the CTA has exited early");\n')
+        self.assertEqual([sentence.split(":")[1] for sentence in layers.wrong_sentences(texts)], ["2"])
+
+
 class Tree(unittest.TestCase):
     def test_all_of_it(self) -> None:
         texts = {str(path.relative_to(files.ROOT)): path.read_text(encoding="utf-8")

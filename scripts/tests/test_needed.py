@@ -31,7 +31,7 @@ WAIT = Place("mbarrier.try_wait", "mbarrier.try_wait.parity",
              frames=(("ptx/mbarrier.cuh", 87), ("kernel_sm90.cuh", 142)))
 DEADLOCK = Verdict((Finding("deadlock", waits=(WAIT, replace(WAIT, frames=(("kernel_sm90.cuh", 169),)))),), 86)
 ARRIVAL = Place("mbarrier.arrive.expect_tx", "mbarrier.arrive.expect_tx.shared", frames=(("kernel_sm90.cuh", 143),))
-FAULT = Verdict((Finding("fault", sides=(ARRIVAL,), what="more arrivals than the phase still waits for"),), 86)
+FAULT = Verdict((Finding("fault", sides=(ARRIVAL,), fault="too many arrivals"),), 86)
 LINES = labels.Labels([f"line_{number}();" for number in range(1, 250)])
 
 
@@ -52,7 +52,7 @@ class Reports(unittest.TestCase):
 
     def test_a_deadlock_a_fault_and_a_wrong_result(self) -> None:
         self.assertEqual(said(DEADLOCK), ("deadlock", "what is waited for at :142, :169"))
-        self.assertEqual(said(FAULT), ("fault", "more arrivals than the phase still waits for (:143)"))
+        self.assertEqual(said(FAULT), ("fault", "too many arrivals (:143)"))
         self.assertEqual(said(Verdict((), 1)), ("wrong", ""))
         self.assertEqual((Verdict().kind, Verdict((), -9).kind, Verdict((), 2).kind), ("right", "fault", "refused"))
 
@@ -212,7 +212,7 @@ class Table(unittest.TestCase):
             self.row("a", 9, "deadlock", "2", ("`line_20();`", "-"), ("`line_111();`", "-")),
             self.row("b", 9, "deadlock", "1", ("`line_3();`", "-")),
             self.row("c", 9, "", **redundant),
-            self.row("c", 10, "fault", "1", message="one arrival: so"),
+            self.row("c", 10, "fault", "1", fault="one arrival: so"),
             self.row("a", 10, "", verdict=study.NOT_EXECUTED, other="c")])
         self.assertEqual([line.partition(" | ")[2] for line in lines], [
             "`bar.sync` | load :1 before store :2; load :1 before store :3 and 3 more | race (exit, launches) | all |",

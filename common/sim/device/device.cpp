@@ -347,7 +347,8 @@ void Device::validate(Pending& pending, const KernelInfo& kernel) const {
   launch.block = config.block;
   for (size_t i = 0; i < 3; ++i)
     launch.cluster[i] = config.cluster[i] != 0 ? config.cluster[i] : std::max(kernel.required_cluster[i], 1u);
-  if (!program.impossible.empty()) throw Outcome{Status::LaunchOutOfResources, program.impossible};
+  if (const auto& fault = program.impossible)
+    throw Outcome{fault->what->status, report::sentence(*fault->what, fault->details)};
   const uint64_t local_bytes = program.local_bytes + stack_bytes(program, config.stack_bytes);
   if (local_bytes > kMostLocalBytes) {
     throw Outcome{Status::LaunchOutOfResources, "it needs " + base::in_bytes(local_bytes) +
@@ -479,7 +480,8 @@ Outcome Device::predict(const std::vector<std::unique_ptr<Pending>>& pending) {
   const auto leave_out = [&](Finding finding) {
     finding.kind = Finding::Kind::Refused, finding.is_tolerated = true;
     finding.what = "--timing leaves out " + pending.back()->kernel +
-                   (pending.size() > 1 ? ", and the launches that it may overlap: " : ": ") + finding.what;
+                   (pending.size() > 1 ? ", and the launches that it may overlap: " : ": ") + report::what(finding);
+    finding.fault = nullptr;  // its sentence is a part of this one
     Outcome outcome;
     add(outcome, *pending.back(), std::move(finding));
     outcome.report = report::text(outcome.findings);

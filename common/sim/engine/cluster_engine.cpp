@@ -161,7 +161,7 @@ void ClusterEngine::walk(uint32_t number, std::span<const uint32_t> warps) {
           for_waiting(warp, Wait::Poll, [&](uint8_t split) { look_again(warp, split); });
           if (warp.used != 0 && !warp.has_ready_split()) break;
         }
-        if (warp.used != 0) throw Fault{Status::LaunchTimeout, "the warp waits for other warps"};
+        if (warp.used != 0) throw Fault{faults::waits_for_other_warps};
       } catch (const Fault& fault) { fail(fault, &warp, nullptr); }
     }
   }
@@ -561,7 +561,7 @@ void ClusterEngine::fail(const Fault& fault, const Warp* warp, const Origin* ori
   Finding finding = explain_fault(cluster_, fault, warp, origin);
   cluster_.watchers.tell(ReportEvent{cluster_, finding, now_, warp, origin});
   notify_end(LifeEvent::What::Fails);
-  throw Failure{fault.status, std::move(finding)};
+  throw Failure{fault.what->status, std::move(finding)};
 }
 
 }  // namespace sim

@@ -2,18 +2,33 @@
 #pragma once
 
 #include <optional>
-#include <string>
+#include <utility>
+#include <vector>
 
+#include "machine/finding.h"
 #include "machine/habit.h"
 #include "machine/status.h"
 
 namespace sim {
 
+/// What can be wrong. report/faults.h names them all.
+struct FaultText {
+  const char* name;         ///< in records
+  Status status;            ///< the error code that the host program gets
+  const char* sentence;     ///< what has happened and what is required; report/text.h lists its parameters
+  bool is_unknown = false;  ///< it says why an instruction is not known
+};
+
 struct Fault {
-  Status status;                    ///< the error code that the host program gets
-  std::string message;              ///< one sentence: what happened and what is required
-  int lane = -1;                    ///< the first lane concerned, or -1 for the whole warp
-  std::optional<Habit> habit = {};  ///< hardware tolerates the violation
+  /// NOLINTNEXTLINE(google-explicit-constructor)
+  Fault(const FaultText& which, std::vector<Detail> parameters = {}, int first_lane = -1)
+      : what(&which), details(std::move(parameters)), lane(first_lane) {}
+
+  const FaultText* what;
+  std::vector<Detail> details;
+  int lane;                              ///< the first lane concerned, or -1 for the whole warp
+  std::optional<Habit> habit = {};       ///< hardware tolerates the violation
+  std::optional<PhaseState> phase = {};  ///< of the mbarrier that it concerns
 };
 
 }  // namespace sim

@@ -1,6 +1,7 @@
 // What a run has found: a record. Of it report/ alone makes sentences, and lines of JSON.
 #pragma once
 
+#include <concepts>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -8,6 +9,9 @@
 #include <vector>
 
 namespace sim {
+
+enum class Wait : uint8_t;  // machine/warp.h
+struct FaultText;           // machine/fault.h
 
 /// A line of the source.
 struct SourceLine {
@@ -55,14 +59,44 @@ struct MissingLink {
   std::vector<std::string> names = {};  ///< warps, phases, barriers that the sentence names
 };
 
+/// A number or a name in a sentence.
+struct Detail {
+  template <std::integral T>
+  Detail(T value) : number(static_cast<int64_t>(value)), is_number(true) {}
+  Detail(std::string value) : name(std::move(value)) {}
+  Detail(const char* value) : name(value) {}
+
+  std::string name = {};
+  int64_t number = 0;
+  bool is_number = false;
+  auto operator<=>(const Detail&) const = default;
+};
+
+/// A contribution to a phase of an mbarrier.
+struct Contribution {
+  enum class Kind : uint8_t { Arrive, ExpectTx, CompleteTx } kind;
+  uint32_t amount;  ///< arrivals or bytes
+  uint32_t rank;    ///< of the CTA
+  int32_t warp;     ///< -1: an asynchronous operation
+  Location at;      ///< the arriving instruction, or the one that started the operation
+};
+
+/// What a phase of an mbarrier waits for, and what has happened in it.
+struct PhaseState {
+  uint32_t phase = 0;
+  int32_t expected = 0, pending = 0;                ///< arrivals in all, and still to come
+  int32_t bytes = 0;                                ///< expected minus delivered
+  std::vector<Contribution> now = {}, before = {};  ///< in this phase and in the previous one; the first few
+};
+
 /// An instruction at which warps wait, and for what.
 struct Waiting {
   Side side = {};          ///< `who` is the CTA
   std::string warps = {};  ///< "0, 1 (lane 3)"
   bool is_several = false;
-  std::string what = {};            ///< "waits for the mbarrier at ..."
-  std::string barrier = {};         ///< its name; empty: it waits for something else
-  std::vector<Side> arrivals = {};  ///< in the current phase
+  Wait wait = {};
+  std::vector<Detail> details = {};  ///< of its sentence; an mbarrier's name and the parity
+  std::optional<PhaseState> phase = {};
 };
 
 /// What a CTA does in a deadlock.
@@ -99,13 +133,16 @@ struct Finding {
   uint64_t stream = 0;        ///< 0: the default stream
   std::optional<SourceLine> launched_at = {};
   Side first = {}, second = {};  ///< the earlier access first; empty: it concerns no, or only one, instruction
-  std::string what = {};         ///< the predicate of a sentence, or the sentence of a fault
+  std::string what = {};         ///< the predicate of a sentence
   std::string where = {};        ///< the memory
   MissingLink missing = {};
   uint64_t bytes = 0, count = 0;
   uint64_t followers = 0;  ///< later findings that may be its consequences
   // Of faults and deadlocks.
-  bool is_asynchronous = false;  ///< the first side has issued the operation that failed
+  const FaultText* fault = nullptr;
+  std::vector<Detail> details = {};      ///< of the fault's sentence
+  std::optional<PhaseState> phase = {};  ///< of the mbarrier that the fault concerns
+  bool is_asynchronous = false;          ///< the first side has issued the operation that failed
   Hang hang = Hang::NothingCanRun;
   uint64_t instructions = 0;  ///< without progress
   std::vector<CtaState> ctas = {};

@@ -12,37 +12,33 @@ bool Mbarrier::try_advance() {
   return true;
 }
 
-const char* Mbarrier::arrive(uint32_t count, bool* advance) {
-  if (static_cast<int64_t>(count) > pending) return "more arrivals than the phase still waits for";
+bool Mbarrier::arrive(uint32_t count, bool* advance) {
+  if (static_cast<int64_t>(count) > pending) return false;
   pending -= static_cast<int32_t>(count);
   *advance = try_advance();
-  return nullptr;
+  return true;
 }
 
-const char* Mbarrier::arrive_drop(uint32_t count, bool* advance) {
-  if (static_cast<int64_t>(count) > pending) return "more arrivals than the phase still waits for";
+bool Mbarrier::arrive_drop(uint32_t count, bool* advance) {
+  if (static_cast<int64_t>(count) > pending) return false;
   expected -= static_cast<int32_t>(count);
   pending -= static_cast<int32_t>(count);
   *advance = try_advance();
-  return nullptr;
+  return true;
 }
 
-const char* Mbarrier::expect_tx(uint32_t bytes, bool* advance) {
-  if (static_cast<int64_t>(bytes) > kMaxCount || tx + static_cast<int64_t>(bytes) > kMaxCount) {
-    return "a phase cannot wait for more than 1,048,575 bytes";
-  }
+bool Mbarrier::expect_tx(uint32_t bytes, bool* advance) {
+  if (static_cast<int64_t>(bytes) > kMaxCount || tx + static_cast<int64_t>(bytes) > kMaxCount) return false;
   tx += static_cast<int32_t>(bytes);
   *advance = try_advance();
-  return nullptr;
+  return true;
 }
 
-const char* Mbarrier::complete_tx(uint32_t bytes, bool* advance) {
-  if (static_cast<int64_t>(bytes) > kMaxCount || tx - static_cast<int64_t>(bytes) < -kMaxCount) {
-    return "more than 1,048,575 bytes were delivered beyond what the phase expects";
-  }
+bool Mbarrier::complete_tx(uint32_t bytes, bool* advance) {
+  if (static_cast<int64_t>(bytes) > kMaxCount || tx - static_cast<int64_t>(bytes) < -kMaxCount) return false;
   tx -= static_cast<int32_t>(bytes);
   *advance = try_advance();
-  return nullptr;
+  return true;
 }
 
 uint64_t Mbarrier::word() const {

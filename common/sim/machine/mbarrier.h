@@ -5,6 +5,8 @@
 #include <cstdint>
 #include <vector>
 
+#include "machine/finding.h"
+
 namespace sim {
 
 struct Warp;
@@ -26,7 +28,7 @@ struct Mbarrier {
 
   /// Contributions to this phase and to the previous one, for reports. Only the first few are kept.
   struct Event {
-    enum class Kind : uint8_t { Arrive, ExpectTx, CompleteTx } kind;
+    Contribution::Kind kind;
     uint8_t cta_rank;
     int16_t warp;     ///< -1: an asynchronous operation
     uint32_t amount;  ///< arrivals or bytes
@@ -41,11 +43,11 @@ struct Mbarrier {
 
   bool complete(uint32_t parity) const { return (phase & 1) != (parity & 1); }
 
-  /// Each of these returns an error message, or nullptr. It sets `advance` to whether the phase is complete.
-  const char* arrive(uint32_t count, bool* advance);
-  const char* arrive_drop(uint32_t count, bool* advance);
-  const char* expect_tx(uint32_t bytes, bool* advance);
-  const char* complete_tx(uint32_t bytes, bool* advance);
+  /// Each of these returns whether it is possible, and sets `advance` to whether the phase is complete.
+  bool arrive(uint32_t count, bool* advance);
+  bool arrive_drop(uint32_t count, bool* advance);
+  bool expect_tx(uint32_t bytes, bool* advance);
+  bool complete_tx(uint32_t bytes, bool* advance);
 
   /// The 64-bit word that `mbarrier.inval` leaves in memory and that arrive returns (a debugging aid).
   uint64_t word() const;

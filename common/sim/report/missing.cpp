@@ -186,28 +186,18 @@ std::string parameter(std::string_view name, const Finding& finding) {
 }  // namespace
 
 std::string missing(const Finding& finding) {
-  std::string text, part;
-  bool in_part = false, is_empty = false;
-  for (std::string_view rest = text_of(finding.missing).sentence; !rest.empty();) {
-    const char next = rest[0];
-    if (next == '[') {
-      part.clear(), in_part = true, is_empty = false;
-    } else if (next == ']') {
-      if (!is_empty) text += part;
-      in_part = false;
-    }
-    size_t length = 1;
-    std::string value;
-    if (next == '{') {
-      length = rest.find('}') + 1;
-      value = parameter(rest.substr(1, length - 2), finding);
+  std::string text;
+  std::string_view rest = text_of(finding.missing).sentence;
+  for (bool in_brackets = false; !rest.empty(); in_brackets = !in_brackets) {
+    const std::string_view part = rest.substr(0, rest.find_first_of("[]"));
+    bool is_empty = false;
+    const std::string said = filled(part, [&](std::string_view name) {
+      std::string value = parameter(name, finding);
       is_empty |= value.empty();
-    } else if (next != '[' && next != ']') {
-      length = std::min(rest.find_first_of("[]{"), rest.size());
-      value = rest.substr(0, length);
-    }
-    (in_part ? part : text) += value;
-    rest.remove_prefix(length);
+      return value;
+    });
+    if (!in_brackets || !is_empty) text += said;
+    rest.remove_prefix(std::min(part.size() + 1, rest.size()));
   }
   return text;
 }

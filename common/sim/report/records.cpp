@@ -77,10 +77,15 @@ void write(JsonWriter& json, const CtaState& cta, const Waiting& waiting) {
   json.object([&] {
     write_members(json, {waiting.side.noun, cta.name + (waiting.is_several ? ", warps " : ", warp ") + waiting.warps,
                          waiting.side.at});
-    json.member("what", waiting.what);
-    json.member("barrier", waiting.barrier);
+    json.member("wait", word_of(waiting.wait));
+    json.member("what", wait(waiting));
+    json.member("barrier", waiting.phase ? waiting.details[0].name : "");
     json.array("arrivals", [&] {
-      for (const Side& each : waiting.arrivals) write(json, each);
+      if (!waiting.phase) return;
+      for (const Contribution& each : waiting.phase->now) {
+        const std::string warp = each.warp < 0 ? "" : ", warp " + std::to_string(each.warp);
+        write(json, Side{.who = "rank " + std::to_string(each.rank) + warp, .at = each.at});
+      }
     });
   });
 }
@@ -104,7 +109,16 @@ void write(JsonWriter& json, const Finding& finding) {
       if (!side->at.instruction.empty()) write(json, *side);
     }
   });
-  json.member("what", finding.what);
+  json.member("fault", finding.fault == nullptr ? "" : word_of(*finding.fault));
+  json.array("details", [&] {
+    for (const Detail& each : finding.details) {
+      if (each.is_number)
+        json.value(each.number);
+      else
+        json.value(each.name);
+    }
+  });
+  json.member("what", what(finding));
   json.member("memory", finding.where);
   json.object("missing", [&] { write(json, finding.missing, missing(finding)); });
   json.array("waits", [&] {

@@ -2,6 +2,7 @@
 
 #include "common/base/text.h"
 #include "machine/missing.h"
+#include "machine/warp.h"
 
 namespace sim::report {
 namespace {
@@ -86,7 +87,7 @@ std::string waits_of(const CtaState& cta) {
   std::string text = "  " + cta.name + (cta.exited ? ": exited\n" : ":\n");
   for (const Waiting& each : cta.waits) {
     text += (each.is_several ? "    warps " : "    warp ") + each.warps + " " +
-            (each.is_several ? of_several(each.what) : each.what) + "\n      at " + describe(each.side.at) + "\n";
+            (each.is_several ? of_several(wait(each)) : wait(each)) + "\n      at " + describe(each.side.at) + "\n";
   }
   if (cta.exited_warps > 0 && !cta.exited)
     text +=
@@ -103,7 +104,7 @@ std::string of_hang(const Finding& finding) {
   bool polls = false;
   for (const CtaState& cta : finding.ctas) {
     text += waits_of(cta);
-    for (const Waiting& each : cta.waits) polls |= each.what.starts_with("polls");
+    for (const Waiting& each : cta.waits) polls |= each.wait == Wait::Poll;
   }
   if (polls) {
     text +=
@@ -115,6 +116,16 @@ std::string of_hang(const Finding& finding) {
 
 }  // namespace
 
+std::string what(const Finding& finding) {
+  if (finding.fault == nullptr) return finding.what;
+  std::string text = sentence(*finding.fault, finding.details, finding.phase);
+  if (finding.fault->is_unknown)
+    text = "the simulated device does not know the instruction '" + finding.first.at.instruction + "': " + text;
+  if (finding.rule.empty()) return text;
+  return text + " (habit " + finding.rule +
+         (finding.is_tolerated ? ")" : ", which hardware lets pass; so does --tolerate)");
+}
+
 std::string text(const Finding& finding) {
   const std::string launch = finding.launched_at ? "  launched at " + places({*finding.launched_at}) + "\n" : "";
   if (finding.is_of_check()) return of_check(finding) + launch;
@@ -122,12 +133,12 @@ std::string text(const Finding& finding) {
     case Finding::Kind::Deadlock: return of_hang(finding) + launch;
     case Finding::Kind::Refused: {
       const std::string place = place_of(finding);
-      return "sim: " + finding.what + (place.empty() ? "" : "\n" + place + launch);
+      return "sim: " + what(finding) + (place.empty() ? "" : "\n" + place + launch);
     }
     default: break;
   }
   return std::string("sim: ") + (finding.is_tolerated ? "warning" : "error") + " in kernel " + finding.kernel + "\n  " +
-         finding.what + "\n" + place_of(finding) + launch;
+         what(finding) + "\n" + place_of(finding) + launch;
 }
 
 std::string text(const std::vector<Finding>& findings) {
@@ -142,7 +153,7 @@ std::string text(const std::vector<Finding>& findings) {
 std::string sentence(const Finding& finding) {
   if (finding.is_of_check()) return title(finding) + ": " + predicate(finding) + " Missing: " + missing(finding) + ".";
   if (finding.kind == Finding::Kind::Deadlock) return "deadlock: no warp can go on, and nothing is in flight";
-  return (finding.is_tolerated ? "warning: " : "") + finding.what;
+  return (finding.is_tolerated ? "warning: " : "") + what(finding);
 }
 
 std::string describe(const Location& at) {

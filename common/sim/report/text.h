@@ -1,10 +1,13 @@
 // Findings as sentences.
 #pragma once
 
+#include <functional>
+#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "machine/finding.h"
+#include "machine/fault.h"
 
 namespace sim::report {
 
@@ -14,6 +17,16 @@ std::string text(const Finding& finding);
 std::string text(const std::vector<Finding>& findings);
 /// The same in one line, for a trace.
 std::string sentence(const Finding& finding);
+/// What has happened: the predicate of a sentence, or the sentence of a fault.
+std::string what(const Finding& finding);
+/// A fault, without its place. Parameters: {0} is the first detail, {0:x} in hexadecimal, {0:g} in groups of three
+/// digits, {0:,} with a comma after it if it has one inside; {phase}, what the phase of an mbarrier needs.
+std::string sentence(const FaultText& fault, const std::vector<Detail>& details,
+                     const std::optional<PhaseState>& phase = {});
+/// "waits for the mbarrier at ..."
+std::string wait(const Waiting& waiting);
+/// The sentence with the values of its parameters, each in braces.
+std::string filled(std::string_view sentence, const std::function<std::string(std::string_view)>& value_of);
 /// What is missing.
 std::string missing(const Finding& finding);
 
@@ -26,6 +39,10 @@ std::string line(const Location& at);
 
 /// The word for a kind, in records.
 const char* word_of(Finding::Kind kind);
+/// A fault, in records: "no mbarrier".
+std::string word_of(const FaultText& fault);
+/// What is waited for, in records: "mbarrier".
+const char* word_of(Wait wait);
 /// What is missing, in records.
 const char* word_of(MissingLink::What what);
 /// The instruction that would do; empty: there are several.

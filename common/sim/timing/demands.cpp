@@ -8,6 +8,7 @@
 
 #include "engine/default_arithmetic.h"
 #include "exec/core/program.h"
+#include "report/faults.h"
 #include "timing/ordinary_loads.h"
 #include "timing/recorder.h"
 #include "timing/taint.h"
@@ -110,8 +111,8 @@ void add_grants(Launch& launch, GridDemands& demands, std::vector<Trace::Part>* 
   launch.grants = 0;
 }
 
-Failure refused(const std::string& why) {
-  return {Status::NotSupported, {.kind = Finding::Kind::Refused, .what = why}};
+Failure refused(const FaultText& why, std::vector<Detail> details = {}) {
+  return {why.status, {.kind = Finding::Kind::Refused, .fault = &why, .details = std::move(details)}};
 }
 
 }  // namespace
@@ -126,10 +127,7 @@ timing::GridDemands demands_of(const GridLaunch& grid, int threads, std::vector<
   demands.overlaps = launch.predecessor != nullptr;
   demands.uncounted = uncounted(*launch.program);
   const bool steals = launch.program->cancels_clusters;
-  if (launch.program->needs_others)
-    throw refused(
-        "the clusters of this kernel affect one another, so that the work of each depends on the timing of the others. "
-        "The timing model does not support such kernels.");
+  if (launch.program->needs_others) throw refused(faults::timing_of_dependent_clusters);
   launch.moves_data = false;
   if (steals) launch.grants = 0;
   const DefaultArithmetic arithmetic;
@@ -205,12 +203,11 @@ timing::GridDemands demands_of(const GridLaunch& grid, int threads, std::vector<
         continue;
       }
       if (steals) {
-        failure =
-            refused("clusters cancel others whose work is of another kind, which the timing model does not support");
+        failure = refused(faults::timing_of_unlike_clusters);
         return;
       }
       if (demands.kinds.size() >= kMostKinds) {
-        failure = refused("more than " + std::to_string(kMostKinds) + " kinds of clusters in one launch");
+        failure = refused(faults::timing_of_many_kinds, {kMostKinds});
         return;
       }
       try {

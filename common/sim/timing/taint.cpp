@@ -4,14 +4,12 @@
 
 #include "exec/core/program.h"
 #include "machine/address.h"
+#include "report/faults.h"
 
 namespace sim {
 namespace {
 
-[[noreturn]] void give_up(const char* what, Mask lanes) {
-  throw Fault{Status::NotSupported, std::string(what) + " depends on data, which --timing neither moves nor computes",
-              first_lane(lanes)};
-}
+[[noreturn]] void give_up(const FaultText& what, Mask lanes) { throw Fault{what, {}, first_lane(lanes)}; }
 
 std::vector<bool>::iterator at(std::vector<bool>& bits, size_t i) {
   return bits.begin() + static_cast<std::ptrdiff_t>(i);
@@ -107,11 +105,11 @@ void TaintTracker::before(const Warp& warp, const Op& op, Mask standing, Mask ma
   const DataUse use = program_.traits[static_cast<size_t>(&op - program_.ops.data())].use;
   if (op.guard >= 0 && !of(warp).registers.empty()) {
     const Mask chosen = of(warp).registers[index(op.guard)] & standing;
-    if (chosen != 0 && use != DataUse::Computes) give_up("which lanes execute this instruction", chosen);
+    if (chosen != 0 && use != DataUse::Computes) give_up(faults::unknown_lanes, chosen);
     read_ |= chosen;
   }
   if (read_ != 0 && (use == DataUse::Steers || (use == DataUse::Decides && !alone_)))
-    give_up("what this instruction does", read_);
+    give_up(faults::unknown_effect, read_);
   if (read_ != 0 && use == DataUse::Carries) read_ = kAllLanes;  // one lane's value may become another's
 }
 
@@ -133,7 +131,7 @@ void TaintTracker::after(const Warp& warp, const Op& op, Mask mask) {
 void TaintTracker::require_known(const Warp& warp, int32_t address_slot, Mask mask) const {
   const std::vector<Mask>& registers = of(warp).registers;
   if (registers.empty()) return;
-  if (const Mask lanes = registers[index(address_slot)] & mask; lanes != 0) give_up("what is accessed here", lanes);
+  if (const Mask lanes = registers[index(address_slot)] & mask; lanes != 0) give_up(faults::unknown_address, lanes);
 }
 
 void TaintTracker::loads_shared(uint32_t rank, uint32_t offset, uint32_t bytes, int lane) {

@@ -14,7 +14,9 @@ lines:
   Defines:  (optional) switches that the kernel is compiled with, such as -DTC_UTIL_PERCENT=90; the patch may be missing
   Notes:    (optional) the row of the notes' tables that an ablation is the counterpart of; (undone) behind it where the
             level has what the notes tried, and the ablation does without
-  Shows:    (optional, repeatable) words that the output holds in some mode
+  Finds:    (optional, repeatable) a word of what the simulated device finds in some mode: a rule, a habit, a fault,
+            what is missing, what is waited for; sim.sh --reports lists them
+  Shows:    (optional, repeatable) words that the program or the compiler prints in some mode
   Counts:   (optional, repeatable) a counter, before and after: shared st.shared.v4 wavefronts 32 -> 4
 
 Modes are default and latest (schedules of the simulated device), seeds (others, until one is not right), check (the
@@ -49,8 +51,8 @@ SEEDS = range(1, 9)
 TIMEOUT = 120.0  # of one run, in seconds; on a GPU a kernel that takes so long hangs
 MODES = ("default", "latest", "seeds", "check", "strict", "compile")
 SCHEDULES, CHECKS = MODES[:3], MODES[3:5]
-FIELDS = ("Question", "Expect", "Modes", "Arch", "Run", "Sim", "Defines", "Notes", "Shows", "Counts")
-REPEATED = ("Shows", "Counts")
+FIELDS = ("Question", "Expect", "Modes", "Arch", "Run", "Sim", "Defines", "Notes", "Finds", "Shows", "Counts")
+REPEATED = ("Finds", "Shows", "Counts")
 LABS, ABLATIONS, STEPS = "labs", "ablations", "steps"  # the folders
 WORTH = ("slower", "faster", "no change")
 _PATCH = re.compile(r"^(?=diff --git |--- )", re.MULTILINE)  # where it begins, behind the header
@@ -104,6 +106,7 @@ class Lab:
     files: list[str] = field(default_factory=list)  # that the patch changes
     definitions: list[str] = field(default_factory=list)
     notes: str = ""
+    finds: list[str] = field(default_factory=list)
 
     @property
     def title(self) -> str:
@@ -198,7 +201,8 @@ def parse_lab(path: Path) -> Lab:
     found = Lab(level, path.stem, path, values["Question"][0], values["Expect"][0], modes,
                 values.get("Run", [DEFAULT_RUN])[0].split(), values.get("Sim", [DEFAULT_SIM])[0].split(),
                 values.get("Shows", []), [Count.parse(text) for text in values.get("Counts", [])], arches.pop(), files,
-                values.get("Defines", [""])[0].split(), values.get("Notes", [""])[0])
+                values.get("Defines", [""])[0].split(), values.get("Notes", [""])[0],
+                values.get("Finds", []))
     if found.is_ablation and found.worth[0] not in WORTH:
         raise LabError(f"{path.name}: 'Expect: {found.expect}' does not begin with {', '.join(WORTH[:-1])} or "
                        f"{WORTH[-1]}, and a colon.")
@@ -340,24 +344,22 @@ OPTIONS = {"latest": ("--latest",), "check": ("--check", "--tolerate", "equal-st
            "strict": ("--check=strict", "--tolerate", "equal-stores")}
 
 
-def simulate(lab: Lab, build: Build, program: Path, *options: str) -> tuple[str, str]:
-    """Runs a program on the simulated device of this build: what comes of it, and what is said."""
+def simulate(lab: Lab, build: Build, program: Path, *options: str) -> verdict.Verdict:
+    """Runs a program on the simulated device of this build."""
     try:
-        found = verdict.simulate([str(program), *lab.run], [*lab.sim, *options], TIMEOUT,
-                                 {"LADDER_SIM_DIR": str(build.folder / "sim"), **os.environ})
+        return verdict.simulate([str(program), *lab.run], [*lab.sim, *options], TIMEOUT,
+                                {"LADDER_SIM_DIR": str(build.folder / "sim"), **os.environ})
     except subprocess.TimeoutExpired:
         raise LabError(f"{lab.title} has not come to an end within {TIMEOUT:.0f} s.") from None
-    return found.kind, found.said
 
 
-def simulate_seeds(lab: Lab, build: Build, program: Path) -> tuple[str, str]:
+def simulate_seeds(lab: Lab, build: Build, program: Path) -> verdict.Verdict:
     """The first shuffled schedule that is not right, or the last one."""
-    outcome = said = ""
     for seed in SEEDS:
-        outcome, said = simulate(lab, build, program, "--seed", str(seed))
-        if outcome != verdict.RIGHT:
+        found = simulate(lab, build, program, "--seed", str(seed))
+        if found.kind != verdict.RIGHT:
             break
-    return outcome, said
+    return found
 
 
 @dataclass
@@ -368,6 +370,7 @@ class Report:
     lines: list[str] = field(default_factory=list)
     outputs: list[tuple[str, str]] = field(default_factory=list)  # mode, what was said
     right: bool = True
+    found: set[str] = field(default_factory=set)  # words of all findings
 
     def judge(self, what: str, expected: str, found: str) -> None:
         held = found in expected.split("|")
@@ -398,19 +401,18 @@ def run_simulated(lab: Lab, build: Build, modes: Optional[dict[str, str]] = None
             raise LabError(f"{lab.title} does not compile:\n{said}")
         for mode, expected in (lab.modes if modes is None else modes).items():
             if mode == "compile":
-                found, output = (verdict.REFUSED if program is None else verdict.RIGHT), said
-            elif program is None:
-                continue
-            elif mode == "seeds":
-                found, output = simulate_seeds(lab, build, program)
-            else:
-                found, output = simulate(lab, build, program, *OPTIONS.get(mode, ()))
-            report.judge(mode, expected, found)
-            report.outputs.append((mode, output))
-        for words in lab.shows:
-            if not any(words in output for _, output in report.outputs):
-                report.right = False
-                report.lines.append(f"nothing says '{words}', which was predicted")
+                report.judge(mode, expected, verdict.REFUSED if program is None else verdict.RIGHT)
+                report.outputs.append((mode, said))
+            elif program is not None:
+                found = simulate_seeds(lab, build, program) if mode == "seeds" else \
+                    simulate(lab, build, program, *OPTIONS.get(mode, ()))
+                report.judge(mode, expected, found.kind)
+                report.outputs.append((mode, found.said))
+                report.found.update(*(finding.words for finding in found.findings))
+        absent = [words for words in lab.shows if not any(words in output for _, output in report.outputs)]
+        absent += [words for words in lab.finds if words not in report.found]
+        report.right &= not absent
+        report.lines += [f"nothing says '{words}', which was predicted" for words in absent]
         for item in lab.counts:
             before = item.measure(count(lab, build, lab.unchanged(build, folder, real=False), folder))
             after = item.measure(count(lab, build, program, folder)) if program else 0.0

@@ -34,11 +34,12 @@ class Place:
     ptx_line: int = 0
     frames: tuple[tuple[str, int], ...] = ()
     arrivals: tuple[Place, ...] = ()  # of a wait: those that its phase has got so far
-    barrier: str = ""                 # of a wait
+    wait: str = ""                    # what is waited for: "mbarrier"
+    barrier: str = ""                 # of such a wait
 
     @staticmethod
     def of(record: Mapping[str, Any]) -> Place:
-        return Place(**_plain(record, "noun", "instruction", "who", "ptx_line", "barrier"),
+        return Place(**_plain(record, "noun", "instruction", "who", "ptx_line", "wait", "barrier"),
                      frames=tuple((frame["file"], frame["line"]) for frame in record.get("frames", [])),
                      arrivals=_places(record.get("arrivals", [])))
 
@@ -70,6 +71,7 @@ class Finding:
     strict: bool = False         # found by --check=strict only
     tolerated: bool = False      # a warning: the program goes on
     kernel: str = ""
+    fault: str = ""              # its name, where `kind` is a fault or a habit that the machine's state shows
     what: str = ""
     memory: str = ""
     sides: tuple[Place, ...] = ()
@@ -83,11 +85,16 @@ class Finding:
         """"race (read after write)"."""
         return f"{self.kind} ({self.rule})" if self.rule else self.kind
 
+    @property
+    def words(self) -> set[str]:
+        """Rule or habit, fault, what is missing, what is waited for."""
+        return {self.rule, self.fault, self.missing.what, *(place.wait for place in self.waits)} - {""}
+
     @staticmethod
     def of(record: Mapping[str, Any]) -> Finding:
         """`kind` alone has to be there."""
-        return Finding(**_plain(record, "kind", "rule", "strict", "tolerated", "kernel", "what", "memory", "count",
-                                "text"),
+        return Finding(**_plain(record, "kind", "rule", "strict", "tolerated", "kernel", "fault", "what", "memory",
+                                "count", "text"),
                        sides=_places(record.get("sides", [])), missing=Missing.of(record.get("missing", {})),
                        waits=_places(record.get("waits", [])))
 

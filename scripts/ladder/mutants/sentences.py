@@ -54,10 +54,10 @@ def pair(sides: tuple[Item, Item], now: Labels) -> str:
 
 
 def orders(row: Fields, now: Labels) -> str:
-    """What is no longer ordered, or what the device says of a fault."""
+    """What is no longer ordered, or which fault there is."""
     shown = [pair(sides, now) for sides in pairs(row)]
     if row["found_by"] == verdict.FAULT:
-        return row["message"] + (f" ({shown[0]})" if shown else "")
+        return row["fault"] + (f" ({shown[0]})" if shown else "")
     if row["found_by"] == verdict.DEADLOCK:
         return "what is waited for" + (f" at {', '.join(shown)}" if shown else "")
     more = int(row["findings"] or 0) - len(shown)

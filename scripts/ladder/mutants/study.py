@@ -14,7 +14,6 @@ from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from textwrap import shorten
 from typing import Optional
 
 from ladder import files
@@ -33,10 +32,9 @@ from ladder.shards import Shard
 #: What a run has found: the kind, and all rules or habits of that kind. Of the first few findings the sides, as lists
 #: of places (labels.py), and how many findings there are. What is missing in the first, and how often it occurred. What
 #: the device says of a fault. Last, the options of sim.sh and the problem.
-FOUND = ("found_by", "rules", "first", "second", "findings", "missing", "count", "message", "options", "case")
+FOUND = ("found_by", "rules", "first", "second", "findings", "missing", "count", "fault", "options", "case")
 COLUMNS = (*KEY, "verdict", "proof", "other", "named", *FOUND)
 MOST_FINDINGS, MOST_WAITS = 3, 4  # with their sides
-MESSAGE = 100  # letters; what follows are particulars of the run
 OUTPUT = files.ROOT / files.RESULTS / "needed.csv"
 
 # Those of a level's configurations that are studied where it is not asked for another; of others one per mechanism.
@@ -349,7 +347,7 @@ def fields_of(found: Verdict, named: labels.Labels) -> Fields:
             "second": labels.cell(second for _, second in shown) if any(any(second) for _, second in shown) else "",
             "findings": str(len(pairs)),
             "missing": chief[0].missing.what if chief else "", "count": str(chief[0].count) if chief else "",
-            "message": shorten(chief[0].what, MESSAGE, placeholder=" ...") if found.kind == verdict.FAULT else ""}
+            "fault": chief[0].fault if found.kind == verdict.FAULT else ""}
 
 
 def _only_with(both: Verdict, alone: Verdict) -> tuple[Finding, ...]:

@@ -320,13 +320,13 @@ Flow cvt_pack(Warp& w, const PackOperands& o, Mask m) {
 
 void decode_pack(Decoder& d) {
   const int to = d.which({"u2", "s2", "u4", "s4", "u8", "s8", "u16", "s16"});
-  if (to < 0 || !d.has("sat") || !d.has("s32")) d.unsupported("cvt.pack converts .s32 with .sat");
+  if (to < 0 || !d.has("sat") || !d.has("s32")) d.unsupported(faults::cvt_pack_without_sat);
   PackOperands o{.r = {}, .bits = 2 << to / 2, .is_signed = to % 2 == 1};
   o.r.d = d.destination(0, 4);
   o.r.a = d.source(1, Type::S32);
   o.r.b = d.source(2, Type::S32);
   if (d.count() > 3) {
-    if (!d.has("b32")) d.unsupported("this type of cvt.pack");
+    if (!d.has("b32")) d.unsupported(faults::type_of_cvt_pack);
     o.r.c = d.source(3, Type::B32);
   }
   d.emit<cvt_pack>(o);
@@ -372,7 +372,7 @@ Execution<Convert> loop_for(const Convert& o) {
 void decode_convert(Decoder& d) {
   Convert o;
   o.to = d.type(0), o.from = d.type(1);
-  if (o.to == Type::None || o.from == Type::None) d.unsupported("two types are required");
+  if (o.to == Type::None || o.from == Type::None) d.unsupported(faults::two_types_required);
   d.ignore({"rn"});
   if (d.which({"rz", "rzi"}) >= 0) o.rounding = Rounding::Zero;
   if (d.which({"rm", "rmi"}) >= 0) o.rounding = Rounding::Down;
@@ -382,7 +382,7 @@ void decode_convert(Decoder& d) {
   o.ties_away = d.has("rna");
 
   if (d.count() == 3) {  // two floats to a pair
-    if (o.to != Type::F16x2 && o.to != Type::BF16x2 && !is_fp8_pair(o.to)) d.unsupported("this form is unknown");
+    if (o.to != Type::F16x2 && o.to != Type::BF16x2 && !is_fp8_pair(o.to)) d.unsupported(faults::unknown_form);
     o.d = d.destination(0, 4);
     o.a = d.source(1, Type::F32);
     o.b = d.source(2, Type::F32);
@@ -401,7 +401,7 @@ void decode_convert(Decoder& d) {
   o.d = d.destination(0, std::max(register_bits, 32) / 8);
   o.wide_source = std::max(d.register_bits(d.operand(1)), ptx::bits(o.from)) == 64;
   o.a = d.source(1, o.wide_source && ptx::bits(o.from) < 64 ? Type::B64 : o.from);
-  if (!is_one_number(o.to) || !is_one_number(o.from)) d.unsupported("this form is unknown");
+  if (!is_one_number(o.to) || !is_one_number(o.from)) d.unsupported(faults::unknown_form);
   d.emit(loop_for(o), o);
 }
 

@@ -157,7 +157,7 @@ Flow mixed(Warp& w, const Registers& o, Mask m) {
 }
 template <class H, int N, auto F>
 void decode_mixed(Decoder& d) {
-  if (d.count() != N + 1) d.unsupported("its operands are not those of this form");
+  if (d.count() != N + 1) d.unsupported(faults::other_operands);
   const Type half = d.last_type();
   Registers r{.d = d.destination(0, 4), .a = d.source(1, half), .b = d.source(2, N > 2 ? half : Type::F32)};
   if (N > 2) r.c = d.source(3, Type::F32);
@@ -202,10 +202,10 @@ void decode_min_max(Decoder& d) {
   const bool three = d.count() == 4;
   const Registers r = registers_of(d, type, three ? 3 : 2);
   if (type == Type::F64) {
-    if (three) d.unsupported("three sources of this type");
+    if (three) d.unsupported(faults::three_sources);
     return d.emit<lanewise<double, double, 2, F>>(r);
   }
-  if (type != Type::F32) d.unsupported("this form is unknown");
+  if (type != Type::F32) d.unsupported(faults::unknown_form);
   const MinMaxOperands o{
       .r = r, .nan = d.has("NaN"), .flush = d.has("ftz"), .absolute = d.has("abs"), .xor_sign = d.has("xorsign")};
   if (three || o.nan || o.flush || o.absolute) return d.emit<min_max<F>>(o);
@@ -225,7 +225,7 @@ void sign(Decoder& d) {
   const bool flush = d.has("ftz");
   const Registers r = registers_of(d, type, 1);
   if (type == Type::F64) return d.emit<lanewise<double, double, 1, kOfNumbers<F>>>(r);
-  if (type != Type::F32) d.unsupported("this form is unknown");
+  if (type != Type::F32) d.unsupported(faults::unknown_form);
   d.emit(flush ? execution<lanewise<float, float, 1, kStyled<F, Style{true, Finish::Canonical}>>>
                : execution<lanewise<float, float, 1, kStyled<F, Style{false, Finish::Canonical}>>>,
          r);
@@ -236,7 +236,7 @@ void decode_copysign(Decoder& d) {
   const Type type = d.last_type();
   const Registers r = registers_of(d, type, 2);
   if (type == Type::F64) return d.emit<lanewise<double, double, 2, kCopy>>(r);
-  if (type != Type::F32) d.unsupported("this form is unknown");
+  if (type != Type::F32) d.unsupported(faults::unknown_form);
   d.emit<lanewise<float, float, 2, kCopy>>(r);
 }
 

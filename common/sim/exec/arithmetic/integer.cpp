@@ -95,7 +95,7 @@ void decode_wide(Decoder& d) {
     case Type::S16: return d.emit<multiply_wide<int32_t, int16_t>>(o);
     case Type::U32: return d.emit<multiply_wide<uint64_t, uint32_t>>(o);
     case Type::S32: return d.emit<multiply_wide<int64_t, int32_t>>(o);
-    default: d.unsupported("this form is unknown");
+    default: d.unsupported(faults::unknown_form);
   }
 }
 
@@ -231,7 +231,7 @@ template <auto F>
 void min_max_relu(Decoder& d) {
   constexpr auto kRelu = [](int32_t a, int32_t b) { return std::max(F(a, b), 0); };
   const Type type = d.last_type();
-  if (type != Type::S32 && type != Type::S16x2) d.unsupported("the modifier .relu is for .s32 and .s16x2");
+  if (type != Type::S32 && type != Type::S16x2) d.unsupported(faults::relu_of_type);
   type == Type::S16x2 ? pair<kRelu>(d) : integer_of<int32_t, 2, kRelu>(d);
 }
 

@@ -53,10 +53,10 @@ Flow lanewise(Warp& w, const Registers& o, Mask m) {
   return Flow::Next;
 }
 
-/// Operands of an instruction whose destination and sources are of one type. Throws Unsupported if their number
+/// Operands of an instruction whose destination and sources are of one type. Throws Fault if their number
 /// differs.
 inline Registers registers_of(Decoder& d, ptx::Type type, int sources) {
-  if (d.count() != static_cast<size_t>(sources) + 1) d.unsupported("its operands are not those of this form");
+  if (d.count() != static_cast<size_t>(sources) + 1) d.unsupported(faults::other_operands);
   Registers o;
   o.d = d.destination(0, std::max(ptx::bits(type), 32) / 8);
   int32_t* const slots[] = {&o.a, &o.b, &o.c};

@@ -117,12 +117,12 @@ void decode_move(Decoder& d) {
     }
   }
   const int bits = ptx::bits(type);
-  if (bits == 0) d.unsupported("a type is required");
+  if (bits == 0) d.unsupported(faults::type_required);
   d.op->is_move = true;
   if (value.kind == Operand::Kind::Vector || target.kind == Operand::Kind::Vector) {
     const bool packs = value.kind == Operand::Kind::Vector;
     const auto& elements = packs ? value.elements : target.elements;
-    if (elements.empty()) d.unsupported("a vector without elements");
+    if (elements.empty()) d.unsupported(faults::empty_vector);
     Pieces o{.whole = -1, .bits = bits / static_cast<int>(elements.size()), .total = bits, .parts = {}};
     if (!packs) o.whole = d.source(1, type);
     for (const Operand& element : elements) {

@@ -63,7 +63,7 @@ Compare comparison_of(const Decoder& d) {
       {"ltu", Compare::LTU}, {"leu", Compare::LEU},  {"gtu", Compare::GTU}, {"geu", Compare::GEU},
       {"num", Compare::NUM}, {"nan", Compare::NAN_}, {"lo", Compare::LT},   {"ls", Compare::LE},
       {"hi", Compare::GT},   {"hs", Compare::GE}};
-  return d.one_of(kNames, "the comparison is unknown");
+  return d.one_of(kNames, faults::unknown_comparison);
 }
 
 /// The predicate that is combined with the outcome, by .and, .or or .xor.
@@ -343,7 +343,7 @@ void decode_testp(Decoder& d) {
       {"notanumber", Test::NotANumber}, {"normal", Test::Normal},     {"subnormal", Test::Subnormal}};
   const Type type = d.last_type();
   const TestOperands o{
-      .p = d.destination(0, 4), .a = d.source(1, type), .what = d.one_of(kTests, "a property is required")};
+      .p = d.destination(0, 4), .a = d.source(1, type), .what = d.one_of(kTests, faults::property_required)};
   d.emit(type == Type::F64 ? execution<test<double>> : execution<test<float>>, o);
 }
 

@@ -155,7 +155,7 @@ void decode_video(Decoder& d) {
                                          {"le", Comparison::Le},
                                          {"gt", Comparison::Gt},
                                          {"ge", Comparison::Ge}},
-                                        "a comparison is required");
+                                        faults::comparison_required);
   }
   o.saturates = d.has("sat");
   o.clamps = d.which({"wrap", "clamp"}) == 1;

@@ -22,44 +22,30 @@ const uint8_t* locate_map(Cluster& cluster, uint64_t address) {
   if (in_param_window(address)) {
     const uint64_t offset = address & ~kWindowMask;
     const auto& parameters = cluster.launch->parameters;
-    if (offset + sizeof(TensorMap) > parameters.size())
-      throw Fault{Status::IllegalAddress, "the tensor map lies outside the kernel's parameters"};
-    if (offset % 64 != 0)
-      throw Fault{Status::MisalignedAddress, "a tensor map must be 64-byte aligned; this one is at offset " +
-                                                 base::hex(offset) + " of the parameters"};
+    if (offset + sizeof(TensorMap) > parameters.size()) throw Fault{faults::map_outside_parameters};
+    if (offset % 64 != 0) throw Fault{faults::map_misaligned, {offset}};
     return parameters.data() + offset;
   }
-  if (in_shared_window(address) || in_local_window(address)) {
-    throw Fault{Status::IllegalInstruction,
-                "a tensor map must lie in the kernel's parameters (__grid_constant__), in constant or in global "
-                "memory; this one is a copy on the stack or in shared memory"};
-  }
-  return global_location(cluster, address, sizeof(TensorMap), 64, false, "reading a tensor map");
+  if (in_shared_window(address) || in_local_window(address)) { throw Fault{faults::map_in_wrong_memory}; }
+  return global_location(cluster, address, sizeof(TensorMap), 64, false, "tensor map");
 }
 
 /// Checks that cuTensorMapEncodeTiled makes and tensormap.replace does not: a kernel may set a field to any value, or,
 /// starting from zeros, leave it unset.
 void check_fields(const TensorMap& map) {
-  const auto require = [](bool holds, const char* field, size_t i, uint64_t value, const char* range) {
-    if (holds) return;
-    throw Fault{Status::IllegalInstruction, std::string(field) + "[" + std::to_string(i) + "] of the tensor map is " +
-                                                std::to_string(value) + "; it must be " + range};
+  const auto require = [](bool holds, const FaultText& otherwise, size_t i, uint64_t value) {
+    if (!holds) throw Fault{otherwise, {i, value}};
   };
   for (size_t i = 0; i < map.rank; ++i) {
-    require(map.box[i] >= 1 && map.box[i] <= 256, "box_dim", i, map.box[i], "1 to 256 (elements)");
+    require(map.box[i] >= 1 && map.box[i] <= 256, faults::map_box_size, i, map.box[i]);
     const uint8_t stride = map.element_strides[i];
-    require(i == 0 || (stride >= 1 && stride <= 8), "element_stride", i, stride, "1 to 8");
-    if (i + 1 < map.rank)
-      require(map.strides[i] % 16 == 0, "global_stride", i, map.strides[i], "a multiple of 16 (bytes)");
+    require(i == 0 || (stride >= 1 && stride <= 8), faults::map_element_stride, i, stride);
+    if (i + 1 < map.rank) require(map.strides[i] % 16 == 0, faults::map_stride, i, map.strides[i]);
   }
-  if (map.address % 16 != 0) {
-    throw Fault{Status::MisalignedAddress,
-                "global_address of the tensor map is " + base::hex(map.address) + "; it must be a multiple of 16"};
-  }
+  if (map.address % 16 != 0) { throw Fault{faults::map_address_misaligned, {map.address}}; }
   const uint32_t inner = map.box[0] * map.bits() / 8, span = span_bytes(map.swizzle_mode());
-  require(map.is_packed() || inner % 16 == 0, "box_dim", 0, map.box[0], "a multiple of 16 bytes");
-  require(map.is_spread() || span == 0 || inner <= span, "box_dim", 0, map.box[0],
-          "at most as many bytes as the swizzle spans");
+  require(map.is_packed() || inner % 16 == 0, faults::map_box_bytes, 0, map.box[0]);
+  require(map.is_spread() || span == 0 || inner <= span, faults::map_box_beyond_swizzle, 0, map.box[0]);
 }
 
 void place_tile(Box& box) {
@@ -71,9 +57,7 @@ void place_tile(Box& box) {
     box.begin[i] = box.coordinate[i];
     box.end[i] = box.coordinate[i] + int64_t{box.count[i]} * stride;
     if (box.is_store && box.coordinate[i] < 0) {
-      throw Fault{Status::IllegalInstruction, "a TMA store at the negative coordinate " +
-                                                  std::to_string(box.coordinate[i]) + " (dimension " +
-                                                  std::to_string(i) + "): only loads may start outside"};
+      throw Fault{faults::store_at_negative_coordinate, {box.coordinate[i], i}};
     }
   }
 }
@@ -81,16 +65,12 @@ void place_tile(Box& box) {
 /// tile::gather4 and tile::scatter4: four rows of a matrix, wherever they lie (PTX ISA, "Tiled scatter4/gather4").
 void place_rows(Box& box) {
   constexpr uint32_t kRows = 4;
-  if (box.map.box[1] != 1) {
-    throw Fault{Status::IllegalInstruction, "the box of the tensor map has " + std::to_string(box.map.box[1]) +
-                                                " rows: tile::gather4 and tile::scatter4 need 1 (boxDim[1])"};
-  }
+  if (box.map.box[1] != 1) { throw Fault{faults::box_of_rows, {box.map.box[1]}}; }
   box.rows = kRows;
   box.count = {box.map.box[0], kRows};
   for (size_t i = 0; box.is_store && i <= kRows; ++i) {
     if (box.coordinate[i] >= 0) continue;
-    throw Fault{Status::IllegalInstruction, "a TMA store at the negative coordinate " +
-                                                std::to_string(box.coordinate[i]) + ": only loads may start outside"};
+    throw Fault{faults::row_at_negative_coordinate, {box.coordinate[i]}};
   }
 }
 
@@ -112,12 +92,11 @@ void place_pixels(Box& box) {
 TensorOperand TensorOperand::decode(Decoder& d, const ptx::Operand& operand) {
   TensorOperand tensor;
   tensor.map = d.wide_address(operand);
-  if (operand.elements.size() < 2) d.unsupported("coordinates are required");
+  if (operand.elements.size() < 2) d.unsupported(faults::coordinates_required);
   const auto list = d.elements(operand.elements[1]);
-  if (list.size() > tensor.coordinates.size()) d.unsupported("more than five coordinates");
+  if (list.size() > tensor.coordinates.size()) d.unsupported(faults::too_many_coordinates);
   tensor.takes_rows = d.has("tile::gather4") || d.has("tile::scatter4");
-  if (tensor.takes_rows && list.size() != tensor.coordinates.size())
-    d.unsupported("five coordinates are required: {x, y0, y1, y2, y3}");
+  if (tensor.takes_rows && list.size() != tensor.coordinates.size()) d.unsupported(faults::five_coordinates_required);
   tensor.dimensions = static_cast<uint8_t>(tensor.takes_rows ? 2 : list.size());
   for (size_t i = 0; i < list.size(); ++i) tensor.coordinates[i] = d.source(list[i], ptx::Type::S32);
   tensor.is_im2col = d.has("im2col") || d.has("im2col_no_offs");
@@ -126,8 +105,7 @@ TensorOperand TensorOperand::decode(Decoder& d, const ptx::Operand& operand) {
 
 void TensorOperand::decode_offsets(Decoder& d, size_t index) {
   const auto list = d.elements(d.operand(index));
-  if (list.size() != size_t{dimensions} - 2 || list.size() > offsets.size())
-    d.unsupported("one offset for each spatial dimension is required");
+  if (list.size() != size_t{dimensions} - 2 || list.size() > offsets.size()) d.unsupported(faults::offsets_required);
   for (size_t i = 0; i < list.size(); ++i) offsets[i] = d.source(list[i], ptx::Type::B32);
 }
 
@@ -146,25 +124,15 @@ namespace {
 /// Applies the map at `at` to an instruction's coordinates. Throws Fault if they do not match.
 void place(Box& box, const uint8_t* at, uint64_t address) {
   std::memcpy(&box.map, at, sizeof box.map);
-  if (box.map.magic != TensorMap::kMagic)
-    throw Fault{Status::IllegalInstruction,
-                "the 128 bytes at " + base::hex(address) + " are not a tensor map made by cuTensorMapEncodeTiled"};
+  if (box.map.magic != TensorMap::kMagic) throw Fault{faults::not_a_map, {address}};
   if (box.map.rank != box.dimensions) {
-    throw Fault{Status::IllegalInstruction,
-                (box.takes_rows ? std::string("tile::gather4 and tile::scatter4 need a tensor map of rank 2")
-                                : "the instruction names " + std::to_string(box.dimensions) + " coordinates") +
-                    ", but the tensor map has rank " + std::to_string(box.map.rank)};
+    throw Fault{box.takes_rows ? faults::map_rank_of_rows : faults::map_rank, {box.map.rank, box.dimensions}};
   }
   check_fields(box.map);
-  if (box.map.interleave != 0)
-    throw Fault{Status::IllegalInstruction, "interleaved tensor maps are not supported by the simulated device"};
-  if (box.map.swizzle_mode() > Swizzle::Bytes128Atom32)
-    throw Fault{Status::IllegalInstruction, "this swizzle mode (CUtensorMapSwizzle " + std::to_string(box.map.swizzle) +
-                                                ") is not supported by the simulated device"};
+  if (box.map.interleave != 0) throw Fault{faults::map_interleaved};
+  if (box.map.swizzle_mode() > Swizzle::Bytes128Atom32) throw Fault{faults::map_swizzle_unsupported, {box.map.swizzle}};
   if (box.map.is_im2col != box.is_im2col) {
-    throw Fault{Status::IllegalInstruction, box.map.is_im2col
-                                                ? "the tensor map is for im2col, but the instruction has no .im2col"
-                                                : "the instruction has .im2col, but the tensor map is not for im2col"};
+    throw Fault{box.map.is_im2col ? faults::map_for_im2col : faults::map_not_for_im2col};
   }
   if (box.is_im2col)
     place_pixels(box);
@@ -176,17 +144,12 @@ void place(Box& box, const uint8_t* at, uint64_t address) {
   box.shared_bytes = box.map.is_spread() ? box.count[0] : box.inner_bytes;
   box.pitch = std::max(span_bytes(box.map.swizzle_mode()), box.shared_bytes);
   if (box.map.is_spread() && box.coordinate[0] % 128 != 0)
-    throw Fault{Status::IllegalInstruction, "the innermost coordinate " + std::to_string(box.coordinate[0]) +
-                                                " must be a multiple of 128 with 16U4_ALIGN16B and 16U6_ALIGN16B"};
+    throw Fault{faults::coordinate_of_packed, {box.coordinate[0]}};
   if (box.coordinate[0] * box.map.bits() % 128 != 0) {
-    throw Fault{Status::IllegalInstruction, "the innermost coordinate " + std::to_string(box.coordinate[0]) + " is " +
-                                                std::to_string(box.start()) +
-                                                " bytes, but TMA needs a multiple of 16 bytes"};
+    throw Fault{faults::coordinate_misaligned, {box.coordinate[0], box.start()}};
   }
-  if (box.map.is_packed() && box.map.fills_with_nan())
-    throw Fault{Status::IllegalInstruction, "packed tensors (16U4, 16U6) cannot be filled with NaN"};
-  if (box.is_store && box.map.element_type() == TensorDataType::FourSpread)
-    throw Fault{Status::IllegalInstruction, "TMA stores do not support tensors of 16U4_ALIGN16B: only loads do"};
+  if (box.map.is_packed() && box.map.fills_with_nan()) throw Fault{faults::packed_filled_with_nan};
+  if (box.is_store && box.map.element_type() == TensorDataType::FourSpread) throw Fault{faults::packed_store};
 }
 
 }  // namespace

@@ -66,8 +66,7 @@ Flow bulk_load(Warp& w, const BulkLoadOperands& o, Mask m) {
     load->from_shared = o.from_shared;
     if (o.from_shared) {
       load->from = shared_address(w, o.from, lane, "bulk copy");
-      if (load->from >> kSharedRankShift != w.cta->rank)
-        throw Fault{Status::IllegalInstruction, "the source of a copy from shared::cta must be in this CTA", lane};
+      if (load->from >> kSharedRankShift != w.cta->rank) throw Fault{faults::copy_from_other_cta, {}, lane};
     } else {
       load->from = o.from.of(w, lane);
       global_location(cluster, load->from, load->bytes, 16, false, "bulk copy");

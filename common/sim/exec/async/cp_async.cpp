@@ -178,7 +178,7 @@ Flow arrive_after_copies(Warp& w, const ArriveOperands& o, Mask m) {
 void decode_copy(Decoder& d) {
   d.ignore({"ca", "cg", "global", "L2::*"});
   CopyOperands o{.to = d.address(0), .from = d.address(1), .bytes = static_cast<uint32_t>(d.immediate(2))};
-  if (!o.from.wide) d.unsupported("a 32-bit global address");
+  if (!o.from.wide) d.unsupported(faults::narrow_global_address);
   if (d.count() > 3) {
     const Operand& extra = d.operand(3);
     if (extra.kind == Operand::Kind::Register && d.register_bits(extra) == 1)

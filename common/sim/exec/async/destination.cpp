@@ -17,8 +17,7 @@ uint32_t shared_address(Warp& warp, const Address& address, int lane, const char
 Destination destination_of(Warp& warp, const DestinationOperand& operand, int lane, const char* what) {
   const uint32_t to = shared_address(warp, operand.to, lane, what);
   const uint32_t barrier = to_shared(operand.barrier.of(warp, lane), what, "'s mbarrier");
-  if (operand.own_only && to >> kSharedRankShift != warp.cta->rank)
-    throw Fault{Status::IllegalInstruction, "a .shared::cta destination must be in this CTA", lane};
+  if (operand.own_only && to >> kSharedRankShift != warp.cta->rank) throw Fault{faults::copy_to_other_cta, {}, lane};
   Destination destination{.offset = to & kSharedOffsetMask, .barrier = barrier & kSharedOffsetMask, .credits = {}};
   const uint32_t rank = to >> kSharedRankShift, barrier_rank = barrier >> kSharedRankShift;
   if (operand.multicast >= 0) {
@@ -29,17 +28,12 @@ Destination destination_of(Warp& warp, const DestinationOperand& operand, int la
       destination.credits.push_back({each, operand.pair ? (each & ~1u) | (barrier_rank & 1) : each,
                                      static_cast<uint32_t>(destination.credits.size())});
     }
-    if (destination.credits.empty())
-      throw Fault{Status::IllegalInstruction, "a multicast with an empty CTA mask", lane};
+    if (destination.credits.empty()) throw Fault{faults::multicast_to_none, {}, lane};
     return destination;
   }
   if (operand.pair ? (barrier_rank >> 1) != (rank >> 1) : barrier_rank != rank) {
-    throw Fault{Status::LaunchFailure,
-                "the mbarrier is in CTA " + std::to_string(barrier_rank) + ", the destination in CTA " +
-                    std::to_string(rank) +
-                    (operand.pair ? ": with .cta_group::2 both must be in one pair"
-                                  : ": without .cta_group::2 both must be in the same CTA"),
-                lane};
+    throw Fault{
+        operand.pair ? faults::copy_signals_other_pair : faults::copy_signals_other_cta, {barrier_rank, rank}, lane};
   }
   destination.credits.push_back({rank, barrier_rank});
   return destination;
@@ -48,23 +42,18 @@ Destination destination_of(Warp& warp, const DestinationOperand& operand, int la
 uint32_t bulk_size(Warp& warp, int32_t slot, int lane) {
   const uint32_t bytes = lanes<uint32_t>(warp, slot)[lane];
   if (bytes % 16 == 0) return bytes;
-  throw Fault{Status::MisalignedAddress,
-              "a bulk copy of " + std::to_string(bytes) + " bytes: the size must be a multiple of 16", lane};
+  throw Fault{faults::bulk_size, {bytes}, lane};
 }
 
 Cta& check_destination(Cluster& cluster, uint32_t rank, uint32_t offset, uint32_t bytes, uint32_t align,
                        const char* what) {
-  if (rank >= cluster.ctas.size())
-    throw Fault{Status::IllegalAddress,
-                std::string(what) + ": CTA rank " + std::to_string(rank) + " does not exist in this cluster"};
+  if (rank >= cluster.ctas.size()) throw Fault{faults::copy_to_no_cta, {what, rank}};
   Cta& cta = cluster.ctas[rank];
   shared_location(cluster, cta, rank << kSharedRankShift | offset, bytes, align, true, what);
   check_warpgroups_have_read(cluster, cta, offset, bytes, what);
   if (offset + bytes > cta.barrier_low && offset < cta.barrier_high) {
     for (uint32_t slot = offset / 8; slot < (offset + bytes + 7) / 8; ++slot) {
-      if (cta.barrier_index[slot] != 0)
-        throw Fault{Status::LaunchFailure,
-                    std::string(what) + " over the live mbarrier at " + name_of_shared(cta, slot * 8)};
+      if (cta.barrier_index[slot] != 0) throw Fault{faults::copy_over_mbarrier, {what, name_of_shared(cta, slot * 8)}};
     }
   }
   return cta;
@@ -90,9 +79,7 @@ void poison(Cta& cta, uint32_t offset, const Box& box) {
 bool tolerate_early_exit(Cluster& cluster, const Origin& origin, std::vector<Credit>* credits) {
   const auto is_own = [&](const Credit& credit) { return credit.destination == origin.cta_rank; };
   if (!cluster.ctas[origin.cta_rank].exited || std::none_of(credits->begin(), credits->end(), is_own)) return true;
-  const Fault early{Status::LaunchFailure,
-                    subject(cluster.ctas[origin.cta_rank]) +
-                        " has exited before a copy into its shared memory was complete: it must wait for its copies"};
+  const Fault early{faults::exit_before_own_loads, {name_of(cluster.ctas[origin.cta_rank])}};
   tolerate_violation(cluster, Habit::ExitWithOwnLoads, early, nullptr, &origin);
   std::erase_if(*credits, is_own);
   return !credits->empty();

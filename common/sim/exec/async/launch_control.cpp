@@ -74,9 +74,7 @@ Flow try_cancel(Warp& w, const TryCancelOperands& o, Mask m) {
     auto cancel = std::make_unique<TryCancel>();
     cancel->to = shared_address(w, o.to, lane, "try_cancel") & kSharedOffsetMask;
     cancel->barrier = to_shared(o.barrier.of(w, lane), "try_cancel", "'s mbarrier") & kSharedOffsetMask;
-    if (w.cta->saw_refusal)
-      throw Fault{Status::LaunchFailure,
-                  "try_cancel by a CTA that has already read a refusal: no further request is allowed", lane};
+    if (w.cta->saw_refusal) throw Fault{faults::cancel_after_refusal, {}, lane};
     Destination destination{cancel->to, cancel->barrier, {}};
     for (Cta& cta : cluster.ctas) {
       if (!o.all && &cta != w.cta) continue;
@@ -111,9 +109,7 @@ Flow is_canceled(Warp& w, const IsCanceled& o, Mask m) {
   for (Mask rest = m; rest; rest &= rest - 1) {
     const int lane = first_lane(rest);
     const auto said = static_cast<uint32_t>(lanes<uint64_t>(w, o.answer)[lane]);
-    if (said != kGranted && said != kRefused)
-      throw Fault{Status::LaunchFailure, "query_cancel of 16 bytes that are not a response of try_cancel, or not yet",
-                  lane};
+    if (said != kGranted && said != kRefused) throw Fault{faults::query_of_no_response, {}, lane};
     truth |= static_cast<Mask>(said == kGranted) << lane;
     w.cta->saw_refusal |= said == kRefused;
   }
@@ -133,8 +129,7 @@ Flow first_cta(Warp& w, const FirstCta& o, Mask m) {
     const uint64_t low = lanes<uint64_t>(w, o.answer)[lane], high = lanes<uint64_t>(w, o.answer)[32 + lane];
     const uint32_t words[4] = {static_cast<uint32_t>(low >> 32), static_cast<uint32_t>(high),
                                static_cast<uint32_t>(high >> 32), 0};
-    if (static_cast<uint32_t>(low) != kGranted)
-      throw Fault{Status::LaunchFailure, "get_first_ctaid of a try_cancel that cancelled nothing", lane};
+    if (static_cast<uint32_t>(low) != kGranted) throw Fault{faults::cta_of_refused_cancel, {}, lane};
     for (size_t i = 0; i < o.count; ++i) {
       if (o.d[i] >= 0) lanes<uint32_t>(w, o.d[i])[lane] = words[o.first + i];
     }
@@ -152,7 +147,7 @@ void decode_first_cta(Decoder& d) {
   const int component = d.which({"get_first_ctaid::x", "get_first_ctaid::y", "get_first_ctaid::z"});
   o.first = static_cast<uint8_t>(component < 0 ? 0 : component);
   const auto targets = d.elements(d.operand(0));
-  if (o.first + targets.size() > o.d.size()) d.unsupported("this number of registers");
+  if (o.first + targets.size() > o.d.size()) d.unsupported(faults::number_of_registers);
   o.count = static_cast<uint8_t>(targets.size());
   for (size_t i = 0; i < targets.size(); ++i) o.d[i] = d.destination_if_any(targets[i], 4);
   d.emit<first_cta>(o);

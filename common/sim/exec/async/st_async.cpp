@@ -48,7 +48,7 @@ Flow remote_store(Warp& w, const RemoteStoreOperands& o, Mask m) {
     const uint32_t to = shared_address(w, o.to, lane, "st.async");
     const uint32_t barrier = to_shared(o.barrier.of(w, lane), "st.async", "'s mbarrier");
     if (to >> kSharedRankShift != barrier >> kSharedRankShift)
-      throw Fault{Status::LaunchFailure, "st.async: destination and mbarrier must be in the same CTA", lane};
+      throw Fault{faults::st_async_signals_other_cta, {}, lane};
     store->rank = to >> kSharedRankShift, store->offset = to & kSharedOffsetMask;
     store->barrier = barrier & kSharedOffsetMask;
     store->bytes = uint32_t{o.element_bytes} * o.count;
@@ -78,9 +78,9 @@ void decode_remote_store(Decoder& d) {
   const Type type = d.last_type();
   RemoteStoreOperands o{.to = d.address(0), .barrier = d.address(2), .type = type};
   const auto values = d.elements(d.operand(1));
-  if (values.size() > o.values.size()) d.unsupported("more than four values");
+  if (values.size() > o.values.size()) d.unsupported(faults::too_many_values);
   o.count = static_cast<uint8_t>(values.size());
-  if (ptx::bits(type) != 32 && ptx::bits(type) != 64) d.unsupported("this type");
+  if (ptx::bits(type) != 32 && ptx::bits(type) != 64) d.unsupported(faults::unknown_type);
   o.element_bytes = static_cast<uint8_t>(ptx::bits(type) / 8);
   for (size_t i = 0; i < values.size(); ++i) o.values[i] = d.source(values[i], type);
   if (REDUCES) o.how = reduction_of(d);

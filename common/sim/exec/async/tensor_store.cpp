@@ -81,8 +81,7 @@ Flow tensor_store(Warp& w, const TensorStoreOperands& o, Mask m) {
     const int lane = first_lane(rest);
     auto store = std::make_unique<TensorStore>();
     store->box = make_box(w, o.tensor, lane, true);
-    if (o.how != Reduction::None && store->box.map.is_packed())
-      throw Fault{Status::IllegalInstruction, "TMA reductions do not support packed types (16U4, 16U6)", lane};
+    if (o.how != Reduction::None && store->box.map.is_packed()) throw Fault{faults::reduction_of_packed, {}, lane};
     const uint32_t from = shared_address(w, o.from, lane, "TMA store");
     shared_location(cluster, *w.cta, from, store->box.footprint(), 128, true, "TMA store");
     store->offset = from & kSharedOffsetMask;

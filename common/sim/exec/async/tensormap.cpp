@@ -60,8 +60,7 @@ void set_field(TensorMap& map, MapField field, uint32_t i, uint64_t value) {
     case MapField::Interleave: map.interleave = static_cast<uint8_t>(value); break;
     case MapField::ElementType: map.data_type = element_type(value); break;
     case MapField::SwizzleMode:
-      if (value > kSwizzle128B)
-        throw Fault{Status::IllegalInstruction, "tensormap.replace: swizzle_mode 4 (96 bytes) is not simulated"};
+      if (value > kSwizzle128B) throw Fault{faults::replaced_swizzle_unsupported};
       map.swizzle = static_cast<uint8_t>(value == kSwizzle128B ? value + map.atomicity : value);
       break;
     case MapField::SwizzleAtomicity:
@@ -101,12 +100,8 @@ Flow replace(Warp& w, const Replace& o, Mask m) {
     TensorMap map;
     std::memcpy(&map, at, sizeof map);
     if (is_blank(at)) map.magic = TensorMap::kMagic;
-    if (map.magic != TensorMap::kMagic) {
-      throw Fault{Status::IllegalInstruction, "tensormap.replace: the 128 bytes are neither a tensor map nor all zero",
-                  lane};
-    }
-    if (o.dimension > 4)
-      throw Fault{Status::IllegalInstruction, "tensormap.replace: dimension " + std::to_string(o.dimension), lane};
+    if (map.magic != TensorMap::kMagic) { throw Fault{faults::replace_in_no_map, {}, lane}; }
+    if (o.dimension > 4) throw Fault{faults::replaced_dimension, {o.dimension}, lane};
     set_field(map, o.field, o.dimension, number(w, o.value, is_wide(o.field), lane));
     std::memcpy(at, &map, sizeof map);
     if (cluster.watchers.want(EventKind::Access)) {
@@ -150,7 +145,7 @@ void decode_replace(Decoder& d) {
                                                                       {"swizzle_mode", MapField::SwizzleMode},
                                                                       {"swizzle_atomicity", MapField::SwizzleAtomicity},
                                                                       {"fill_mode", MapField::FillMode}};
-  Replace o{.map = d.address(0), .field = d.one_of(kFields, "this field"), .in_shared = d.has("shared::cta")};
+  Replace o{.map = d.address(0), .field = d.one_of(kFields, faults::unknown_field), .in_shared = d.has("shared::cta")};
   const bool indexed = is_indexed(o.field);
   if (indexed) o.dimension = static_cast<uint8_t>(d.immediate(1));
   o.value = d.source(indexed ? 2 : 1, is_wide(o.field) ? Type::B64 : Type::B32);

@@ -30,12 +30,7 @@ Flow indexed_branch(Warp& w, const IndexedBranch& branch, Mask m) {
   bool first = true;
   for (Mask rest = m; rest;) {
     const uint32_t value = index[first_lane(rest)];
-    if (value >= targets.size()) {
-      throw Fault{
-          Status::IllegalInstruction,
-          "brx.idx: index " + std::to_string(value) + " of a table of " + std::to_string(targets.size()) + " targets",
-          first_lane(rest)};
-    }
+    if (value >= targets.size()) { throw Fault{faults::branch_index, {value, targets.size()}, first_lane(rest)}; }
     Mask same = 0;
     for (Mask others = rest; others; others &= others - 1) {
       if (index[first_lane(others)] == value) same |= 1u << first_lane(others);
@@ -66,9 +61,9 @@ struct Sleep {
   int32_t nanoseconds;
 };
 struct Trap {
-  const char* what;
+  const FaultText* what;
 };
-Flow trap(Warp&, const Trap& trap, Mask m) { throw Fault{Status::LaunchFailure, trap.what, first_lane(m)}; }
+Flow trap(Warp&, const Trap& trap, Mask m) { throw Fault{*trap.what, {}, first_lane(m)}; }
 
 Flow sleep(Warp& w, const Sleep& sleep, Mask m) {
   const uint64_t ns = std::min<uint64_t>(uniform<uint32_t>(w, sleep.nanoseconds, m), 1'000'000);
@@ -77,14 +72,14 @@ Flow sleep(Warp& w, const Sleep& sleep, Mask m) {
 }
 
 void decode_branch(Decoder& d) {
-  if (d.operand(0).kind != ptx::Operand::Kind::Label) d.unsupported("the target is not a label");
+  if (d.operand(0).kind != ptx::Operand::Kind::Label) d.unsupported(faults::target_is_no_label);
   d.emit<jump>({static_cast<uint32_t>(d.operand(0).value)});
   d.op->pure = true;
 }
 void decode_indexed_branch(Decoder& d) {
   const std::string& name = d.operand(1).text;
   const ptx::BranchTargets* const found = d.branch_targets(name);
-  if (found == nullptr) d.unsupported("its table of targets '" + name + "' is not declared");
+  if (found == nullptr) d.unsupported(faults::undeclared_targets, {name});
   auto& tables = d.program().branch_tables;
   d.emit<indexed_branch>({.index = d.source(0, ptx::Type::B32), .table = static_cast<uint32_t>(tables.size())});
   tables.push_back(found->targets);
@@ -95,8 +90,8 @@ constexpr Mnemonic kMnemonics[] = {
     {"brx", decode_indexed_branch},
     {"exit", [](Decoder& d) { d.emit<exit_thread>({}); }},
     {"ret", [](Decoder& d) { d.emit<exit_thread>({}); }},
-    {"trap", [](Decoder& d) { d.emit<trap>({"the kernel executed trap"}); }},
-    {"brkpt", [](Decoder& d) { d.emit<trap>({"a breakpoint (brkpt) was reached"}); }},
+    {"trap", [](Decoder& d) { d.emit<trap>({&faults::trap}); }},
+    {"brkpt", [](Decoder& d) { d.emit<trap>({&faults::breakpoint}); }},
     {"nanosleep", [](Decoder& d) { d.emit<sleep>({d.source(0, ptx::Type::U32)}); }},
     {"pmevent", [](Decoder& d) { d.emit<no_effect>({}); }},
 };

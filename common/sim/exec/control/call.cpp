@@ -35,13 +35,13 @@ const uint8_t* device_data(Warp& w, uint64_t address, int lane, size_t* room) {
   if (in_local_window(address)) {
     const uint64_t offset = address & ~kWindowMask;
     const uint32_t bytes = cluster_of(w).launch->local_bytes;
-    if (offset >= bytes) throw Fault{Status::IllegalAddress, "printf: an argument lies outside local memory", lane};
+    if (offset >= bytes) throw Fault{faults::printf_outside_local_memory, {}, lane};
     *room = bytes - offset;
     return w.local + static_cast<size_t>(lane) * bytes + offset;
   }
   const GlobalMemory::Allocation* found = cluster_of(w).launch->memory->find(address, 1);
   if (found == nullptr)
-    throw Fault{Status::IllegalAddress, "printf: " + cluster_of(w).launch->memory->describe(address), lane};
+    throw Fault{faults::printf_of_bad_address, {cluster_of(w).launch->memory->describe(address)}, lane};
   *room = found->end - address;
   return host_pointer(address);
 }
@@ -146,8 +146,7 @@ Flow assert_fail(Warp& w, const SystemCall& call, Mask m) {  // __assertfail(mes
   const std::string file = device_string(w, argument(w, call, lane, 1, 8), lane);
   const uint64_t line = argument(w, call, lane, 2, 4);
   const std::string function = device_string(w, argument(w, call, lane, 3, 8), lane);
-  throw Fault{Status::Assert,
-              "assertion `" + message + "` failed at " + file + ":" + std::to_string(line) + " in " + function, lane};
+  throw Fault{faults::assertion, {message, file, line, function}, lane};
 }
 
 Flow device_malloc(Warp& w, const SystemCall& call, Mask m) {
@@ -165,8 +164,7 @@ Flow device_free(Warp& w, const SystemCall& call, Mask m) {
   for (Mask rest = m; rest; rest &= rest - 1) {
     const uint64_t address = argument(w, call, first_lane(rest), 0, 8);
     if (address != 0 && !cluster.launch->memory->release(host_pointer(address))) {
-      throw Fault{Status::IllegalAddress, "free of " + base::hex(address) + ", which malloc did not return",
-                  first_lane(rest)};
+      throw Fault{faults::free_of_foreign, {address}, first_lane(rest)};
     }
   }
   return Flow::Next;
@@ -203,22 +201,21 @@ void decode_call(Decoder& d) {
   const bool has_results = !operands.empty() && operands[0].kind == Operand::Kind::Vector;
   const size_t name_at = has_results ? 1 : 0;
   const Operand& callee = d.operand(name_at);
-  if (callee.kind != Operand::Kind::Function) d.unsupported("its target is not a function");
+  if (callee.kind != Operand::Kind::Function) d.unsupported(faults::target_is_no_function);
   const auto* const function = std::find_if(std::begin(kFunctions), std::end(kFunctions),
                                             [&](const SystemFunction& each) { return each.name == callee.text; });
   if (function == std::end(kFunctions)) {
-    if (callee.text.starts_with("__cudaCDP2"))
-      d.unsupported("the kernel launches another one (dynamic parallelism), which is not simulated");
-    d.unsupported("the function '" + callee.text + "' has no body in this image and is not a supported system call");
+    if (callee.text.starts_with("__cudaCDP2")) d.unsupported(faults::dynamic_parallelism);
+    d.unsupported(faults::function_without_body, {callee.text});
   }
   const auto local_offset = [&](const Operand& operand) {
-    if (operand.kind != Operand::Kind::Variable) d.unsupported("an argument that is not a .param variable");
+    if (operand.kind != Operand::Kind::Variable) d.unsupported(faults::argument_not_in_param);
     // The address of a call's .param variable is its offset in local memory: a constant.
     return static_cast<int32_t>(d.local_offset(operand.variable));
   };
   SystemCall call;
   const size_t given = operands.size() > name_at + 1 ? operands[name_at + 1].elements.size() : 0;
-  if (given != function->arguments) d.unsupported("its arguments are not those of " + callee.text);
+  if (given != function->arguments) d.unsupported(faults::other_arguments, {callee.text});
   for (size_t i = 0; i < given; ++i) call.arguments[i] = local_offset(operands[name_at + 1].elements[i]);
   if (has_results && !operands[0].elements.empty()) call.result = local_offset(operands[0].elements[0]);
   d.emit(function->execution, call);

@@ -33,22 +33,14 @@ uint32_t routine_at(Warp& w, const RoutineCall& call, int lane) {
   const uint64_t address = lanes<uint64_t>(w, call.pointer)[lane];
   const auto found = program.routine_at.find(address);
   if (found == program.routine_at.end())
-    throw Fault{Status::InvalidPc,
-                "a call through " +
-                    (address == 0 ? "a null pointer"
-                                  : "the pointer " + base::hex(address) +
-                                        ", which is not the address of a device function of this kernel's module"),
-                lane};
+    throw Fault{address == 0 ? faults::call_of_null : faults::call_of_no_function, {address}, lane};
   const Routine& routine = program.routines[found->second];
   const auto differ = [](const std::vector<Passed>& given, const std::vector<Passed>& wanted) {
     return !std::equal(given.begin(), given.end(), wanted.begin(), wanted.end(),
                        [](const Passed& a, const Passed& b) { return a.bytes == b.bytes; });
   };
   if (differ(call.arguments, routine.parameters) || differ(call.results, routine.results))
-    throw Fault{Status::IllegalInstruction,
-                "a call through a pointer to " + base::readable_name(routine.function->name) +
-                    ", whose parameters and results are not those of the call's prototype",
-                lane};
+    throw Fault{faults::call_with_other_prototype, {base::readable_name(routine.function->name)}, lane};
   return found->second;
 }
 
@@ -81,13 +73,9 @@ void restore(Warp& w, const Routine& routine, int lane, std::vector<uint8_t>& fr
 [[noreturn]] void overflow(Warp& w, const Routine& routine, const CallStack& calls, int lane) {
   const Launch& launch = *cluster_of(w).launch;
   const auto index = static_cast<size_t>(lane);
-  throw Fault{Status::HardwareStackError,
-              "the stack overflows: " + base::readable_name(routine.function->name) + " is called at depth " +
-                  base::grouped(calls.lanes[index].size() + 1) + ", its frame takes " +
-                  base::grouped(routine.frame_bytes) + " bytes, and of the thread's stack of " +
-                  base::grouped(launch.local_bytes - program_of(w).local_bytes) + " bytes " +
-                  base::grouped(launch.local_bytes - calls.top[index]) +
-                  " are left; cudaDeviceSetLimit(cudaLimitStackSize, ...) asks for more",
+  throw Fault{faults::stack_overflow,
+              {base::readable_name(routine.function->name), calls.lanes[index].size() + 1, routine.frame_bytes,
+               launch.local_bytes - program_of(w).local_bytes, launch.local_bytes - calls.top[index]},
               lane};
 }
 

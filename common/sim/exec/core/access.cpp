@@ -17,10 +17,7 @@ const char* verb(AccessKind kind) {
 }
 
 [[noreturn]] void misaligned(AccessKind kind, uint32_t bytes, uint64_t address, int lane) {
-  throw Fault{Status::MisalignedAddress,
-              "a " + std::to_string(bytes) + "-byte " + verb(kind) + " at " + base::hex(address) +
-                  " needs an address that is a multiple of " + std::to_string(bytes),
-              lane};
+  throw Fault{faults::access_misaligned, {bytes, verb(kind), address}, lane};
 }
 
 const GlobalMemory::Allocation* find_allocation(Cluster& cluster, uint64_t address, uint64_t bytes) {
@@ -46,17 +43,13 @@ std::vector<uint64_t> given_pointers(const Launch& launch) {
 void check_global(Cluster& cluster, uint64_t address, uint64_t bytes, bool write, const char* what, int lane) {
   const GlobalMemory::Allocation* found = find_allocation(cluster, address, bytes);
   if (found == nullptr) {
-    throw Fault{Status::IllegalAddress,
-                std::string(what) + " of " + std::to_string(bytes) + " bytes at " + base::hex(address) + ": " +
-                    cluster.launch->memory->describe(address, given_pointers(*cluster.launch)),
+    throw Fault{faults::access_outside,
+                {what, bytes, address, cluster.launch->memory->describe(address, given_pointers(*cluster.launch))},
                 lane};
   }
   if (write && found->constant) {
-    throw Fault{Status::IllegalAddress,
-                std::string(what) +
-                    (found->kind == GlobalMemory::Kind::Mapped ? " to memory that kernels may only read ("
-                                                               : " to constant memory (") +
-                    found->label + ")",
+    throw Fault{found->kind == GlobalMemory::Kind::Mapped ? faults::store_to_read_only : faults::store_to_constant,
+                {what, found->label},
                 lane};
   }
 }
@@ -65,32 +58,19 @@ void check_shared(Cluster& cluster, const Cta& executing, uint32_t address, uint
                   int lane) {
   const uint32_t rank = address >> kSharedRankShift, offset = address & kSharedOffsetMask;
   if (own && rank != executing.rank) {
-    throw Fault{Status::IllegalInstruction,
-                std::string(what) + ": the address " + base::hex(address) + " belongs to CTA rank " +
-                    std::to_string(rank) + ", but a shared::cta access must stay in its own CTA (rank " +
-                    std::to_string(executing.rank) + "); use shared::cluster",
-                lane};
+    throw Fault{faults::access_of_other_cta, {what, address, rank, executing.rank}, lane};
   }
   if (rank >= cluster.ctas.size()) {
-    throw Fault{Status::IllegalAddress,
-                std::string(what) + ": the address " + base::hex(address) + " names CTA rank " + std::to_string(rank) +
-                    " of a cluster of " + std::to_string(cluster.ctas.size()),
-                lane};
+    throw Fault{faults::access_of_no_cta, {what, address, rank, cluster.ctas.size()}, lane};
   }
   const Cta& cta = cluster.ctas[rank];
   if (const uint32_t begin = cluster.launch->program->smem_begin; offset < begin || offset + bytes > cta.smem.size()) {
-    throw Fault{Status::IllegalAddress,
-                std::string(what) + " of " + std::to_string(bytes) + " bytes at shared offset " + base::hex(offset) +
-                    ": the CTA's shared memory is " + base::hex(begin) + " .. " + base::hex(cta.smem.size()) + " (" +
-                    base::grouped(cta.smem.size() - begin) + " bytes)",
-                lane};
+    throw Fault{
+        faults::access_outside_shared, {what, bytes, offset, begin, cta.smem.size(), cta.smem.size() - begin}, lane};
   }
   if (cta.exited) {
-    throw Fault{Status::LaunchFailure,
-                std::string(what) + ": " + subject(cta) +
-                    (cluster.ctas.size() > 1
-                         ? " has exited (cluster target block not present); a cluster barrier must keep it alive"
-                         : " has exited; one of its threads must wait for this before it ends"),
+    throw Fault{cluster.ctas.size() > 1 ? faults::access_after_exit_in_cluster : faults::access_after_exit,
+                {what, name_of(cta)},
                 lane};
   }
 }
@@ -98,10 +78,7 @@ void check_shared(Cluster& cluster, const Cta& executing, uint32_t address, uint
 void check_not_barrier(const Cta& cta, uint32_t offset, uint32_t bytes, const char* what, int lane) {
   for (uint32_t slot = offset / 8; slot <= (offset + bytes - 1) / 8; ++slot) {
     if (cta.barrier_index[slot] == 0) continue;
-    throw Fault{Status::LaunchFailure,
-                std::string(what) + " at " + name_of_shared(cta, offset) +
-                    " touches a live mbarrier: its 8 bytes are opaque until mbarrier.inval",
-                lane};
+    throw Fault{faults::access_of_mbarrier, {what, name_of_shared(cta, offset)}, lane};
   }
 }
 
@@ -111,26 +88,19 @@ void check_not_barrier(const Cta& cta, uint32_t offset, uint32_t bytes, const ch
 
 uint32_t to_shared(uint64_t address, const char* what, const char* part) {
   if (in_shared_window(address) || (address >> 32) == 0) return static_cast<uint32_t>(address);
-  throw Fault{Status::InvalidAddressSpace,
-              std::string(what) + part + ": " + base::hex(address) + " is not an address of shared memory"};
+  throw Fault{faults::not_shared_memory, {what, part, address}};
 }
 
 uint8_t* shared_location(Cluster& cluster, const Cta& executing, uint32_t address, uint32_t bytes, uint32_t align,
                          bool own, const char* what) {
-  if (address % align != 0) {
-    throw Fault{Status::MisalignedAddress, std::string(what) + ": the shared address " + base::hex(address) +
-                                               " must be a multiple of " + std::to_string(align)};
-  }
+  if (address % align != 0) { throw Fault{faults::shared_misaligned, {what, address, align}}; }
   check_shared(cluster, executing, address, bytes, own, what, -1);
   return cluster.ctas[address >> kSharedRankShift].smem.data() + (address & kSharedOffsetMask);
 }
 
 uint8_t* global_location(Cluster& cluster, uint64_t address, uint64_t bytes, uint32_t align, bool write,
                          const char* what) {
-  if (address % align != 0) {
-    throw Fault{Status::MisalignedAddress, std::string(what) + ": the global address " + base::hex(address) +
-                                               " must be a multiple of " + std::to_string(align)};
-  }
+  if (address % align != 0) { throw Fault{faults::global_misaligned, {what, address, align}}; }
   check_global(cluster, address, bytes, write, what, -1);
   return host_pointer(address);
 }
@@ -255,11 +225,7 @@ void access_local(const LaneAccess& lanes, Access* access) {
   const uint32_t stride = cluster_of(lanes.warp).launch->local_bytes;
   lanes.for_active([&](int lane) {
     if (lanes.address[lane] + lanes.bytes > stride) {
-      throw Fault{Status::IllegalAddress,
-                  std::string(verb(lanes.kind)) + " of " + std::to_string(lanes.bytes) + " bytes at local offset " +
-                      base::hex(lanes.address[lane]) + ": this kernel has " + std::to_string(stride) +
-                      " bytes of local memory per thread",
-                  lane};
+      throw Fault{faults::access_outside_local, {verb(lanes.kind), lanes.bytes, lanes.address[lane], stride}, lane};
     }
     access->host[lane] = lanes.warp.local + static_cast<size_t>(lane) * stride + lanes.address[lane];
   });
@@ -269,10 +235,7 @@ void access_param(const LaneAccess& lanes, Access* access) {
   std::vector<uint8_t>& parameters = cluster_of(lanes.warp).launch->parameters;
   lanes.for_active([&](int lane) {
     if (lanes.writes() || lanes.address[lane] + lanes.bytes > parameters.size()) {
-      throw Fault{Status::IllegalAddress,
-                  std::string(verb(lanes.kind)) + " at offset " + base::hex(lanes.address[lane]) +
-                      " of the kernel's parameters (" + std::to_string(parameters.size()) + " bytes, read-only)",
-                  lane};
+      throw Fault{faults::access_outside_parameters, {verb(lanes.kind), lanes.address[lane], parameters.size()}, lane};
     }
     access->host[lane] = parameters.data() + lanes.address[lane];
   });
@@ -392,7 +355,7 @@ void resolve(Warp& warp, const MemoryOperand& operand, uint32_t bytes, Mask mask
         tell(lanes, at.slot, AccessEvent::Memory::Local);
       break;
     case ptx::Space::Param: access_param(lanes, access); break;
-    default: throw Fault{Status::InvalidAddressSpace, "an access of an unknown address space"};
+    default: throw Fault{faults::unknown_space};
   }
 }
 

@@ -36,10 +36,10 @@ constexpr uint64_t kNoThreadHas = uint64_t{1} << 30;        // bytes of local me
 /// Executed in place of an instruction that could not be decoded. Only its execution is an error, because a fat binary
 /// may contain kernels and branches that never run.
 struct UnknownInstruction {
-  size_t message;  ///< index into Program::unknown
+  size_t why;  ///< index into Program::unknown
 };
 Flow report_unknown(Warp& warp, const UnknownInstruction& unknown, Mask) {
-  throw Fault{Status::IllegalInstruction, cluster_of(warp).launch->program->unknown[unknown.message]};
+  throw cluster_of(warp).launch->program->unknown[unknown.why];
 }
 
 // A function being decoded: the kernel, a routine, or a function inlined into one of them at one call.
@@ -78,8 +78,8 @@ class Builder final : public Decoder {
     // Routines may call others.
     for (size_t i = 0; i < result_->routines.size() && result_->ops.size() <= kMaxOps; ++i) translate_routine(i);
     if (result_->ops.size() > kMaxOps || cursor_ > kMaxRegisterBytes) {
-      result_->impossible = "with the functions that it calls, it has more than " + base::grouped(kMaxOps) +
-                            " instructions or " + base::in_bytes(kMaxRegisterBytes) + " of registers a warp";
+      result_->impossible.emplace(faults::too_large_program,
+                                  std::vector<Detail>{kMaxOps, base::in_bytes(kMaxRegisterBytes)});
     }
     result_->register_bytes = base::round_up(cursor_, 64u);
     result_->local_bytes = base::round_up(kernel_frame, 16u);
@@ -102,17 +102,16 @@ class Builder final : public Decoder {
       case Operand::Kind::Variable: return variable_address(operand, type);
       case Operand::Kind::Function: {
         const auto found = placement_.functions.find(find_body(*result_->module, operand.text));
-        if (found == placement_.functions.end())
-          unsupported("there is no function '" + operand.text + "' in this image");
+        if (found == placement_.functions.end()) unsupported(faults::missing_function, {operand.text});
         return constant(found->second, 8);
       }
-      default: unsupported("an operand of a kind that this instruction does not take");
+      default: unsupported(faults::kind_of_operand);
     }
   }
 
   int32_t destination(const Operand& operand, int bytes) override {
     if (operand.kind == Operand::Kind::Sink) return scratch(std::max(bytes, 4));
-    if (operand.kind != Operand::Kind::Register) unsupported("the destination is not a register");
+    if (operand.kind != Operand::Kind::Register) unsupported(faults::destination_is_no_register);
     require_width(operand, 8 * bytes);
     const int32_t slot = slot_of(operand.reg);
     if (track_) uses().write({slot, static_cast<uint16_t>(slot_bytes(operand.reg))});
@@ -125,10 +124,10 @@ class Builder final : public Decoder {
     if (operand.kind == Operand::Kind::Special) {
       const SpecialRegister which = special_register(operand.text);
       if (is_predicate(which.kind)) return {special(which), flip};
-      unsupported("%" + operand.text + " is not a predicate");
+      unsupported(faults::not_a_predicate, {operand.text});
     }
     if (operand.kind != Operand::Kind::Register || frame_->function->registers[operand.reg].type != Type::Pred) {
-      unsupported("a predicate is required");
+      unsupported(faults::predicate_required);
     }
     return {read(slot_of(operand.reg), sizeof(Mask)), flip};
   }
@@ -165,7 +164,7 @@ class Builder final : public Decoder {
         return {variable_address(start, Type::B64), true, base.value + offset};
       }
       case Operand::Kind::Immediate: return {constant(static_cast<uint64_t>(base.value), 8), true, offset};
-      default: unsupported("an address of a kind that is not supported");
+      default: unsupported(faults::kind_of_address);
     }
   }
 
@@ -247,8 +246,7 @@ class Builder final : public Decoder {
     const ptx::Register& named = frame_->function->registers[operand.reg];
     const int has = ptx::bits(named.type);
     if ((bits > 32 || has > 32) && has != std::max(bits, 32)) {
-      unsupported("the register " + named.name + " has " + std::to_string(has) + " bits, the operand " +
-                  std::to_string(bits));
+      unsupported(faults::width_of_register, {named.name, has, bits});
     }
   }
   int slot_bytes(uint32_t reg) const {
@@ -326,8 +324,7 @@ class Builder final : public Decoder {
       case ptx::Space::Global:
       case ptx::Space::Const: {
         const auto found = placement_.address.find(&variable);
-        if (found == placement_.address.end())
-          unsupported("the variable '" + variable.name + "' is not defined in this image");
+        if (found == placement_.address.end()) unsupported(faults::missing_variable, {variable.name});
         return constant(found->second + static_cast<uint64_t>(operand.value), 8);
       }
       case ptx::Space::Shared: {
@@ -346,7 +343,7 @@ class Builder final : public Decoder {
         }
         return frame_address(local_offset(&variable) + static_cast<uint64_t>(operand.value), bytes);
       }
-      default: unsupported("the variable '" + variable.name + "' is in a space that is not supported");
+      default: unsupported(faults::space_of_variable, {variable.name});
     }
   }
   /// A slot with the address of a byte of the stack frame. The kernel's frame begins at 0; a routine's is known only
@@ -408,7 +405,7 @@ class Builder final : public Decoder {
       if (const auto problem = problems.find(i); problem != problems.end()) {
         append(instruction);
         set_guard(instruction);
-        emit_unknown("not PTX: " + problem->second);
+        emit_unknown({faults::not_ptx, {problem->second}});
         continue;
       }
       if (instruction.opcode == "call" && translate_call(instruction)) continue;
@@ -423,7 +420,7 @@ class Builder final : public Decoder {
         }
         continue;
       }
-      decode_one(instruction);
+      decode_one();
       if (instruction.opcode == "bra" || instruction.opcode == "brx") {
         frame.branches.push_back(static_cast<uint32_t>(result_->ops.size() - 1));
       }
@@ -450,9 +447,9 @@ class Builder final : public Decoder {
     return known->second;
   }
 
-  void emit_unknown(std::string message) {
+  void emit_unknown(Fault why) {
     emit<report_unknown>({result_->unknown.size()});
-    result_->unknown.push_back(std::move(message));
+    result_->unknown.push_back(std::move(why));
   }
 
   /// Sets the target of an op that jumps.
@@ -461,30 +458,29 @@ class Builder final : public Decoder {
     std::memcpy(result_->ops[index].operands, &where, sizeof where);
   }
 
-  void decode_one(const ptx::Instruction& instruction) {
-    attempt(instruction, [&] {
+  void decode_one() {
+    attempt([&] {
       decode_instruction(*this);
-      if (op->run == nullptr) unsupported("this form is unknown");
-      if (const std::string* modifier = unknown_modifier())
-        unsupported("the modifier ." + *modifier + " is unknown here");
+      if (op->run == nullptr) unsupported(faults::unknown_form);
+      if (const std::string* modifier = unknown_modifier()) unsupported(faults::unknown_modifier, {*modifier});
     });
   }
-  /// Runs `decode` on the op appended last. If it throws Unsupported, the op reports that when it is executed.
+  /// Runs `decode` on the op appended last. If it throws Fault, the op reports that when it is executed.
   template <class F>
-  void attempt(const ptx::Instruction& instruction, F decode) {
+  void attempt(F decode) {
     try {
       decode();
-    } catch (const Unsupported& problem) {
-      decode_as_unknown(instruction, problem.reason);
-    } catch (const std::out_of_range&) { decode_as_unknown(instruction, "its operands are not those of this form"); }
+    } catch (const Fault& problem) { decode_as_unknown(problem); } catch (const std::out_of_range&) {
+      decode_as_unknown(faults::other_operands);
+    }
   }
-  void decode_as_unknown(const ptx::Instruction& instruction, const std::string& reason) {
+  void decode_as_unknown(const Fault& why) {
     Op fresh;
     fresh.source = op->source;
     fresh.guard = op->guard;
     fresh.guard_flip = op->guard_flip;
     *op = fresh;
-    emit_unknown("the simulated device does not know the instruction '" + instruction.form() + "': " + reason);
+    emit_unknown(why);
   }
 
   // ---- calls
@@ -588,7 +584,7 @@ class Builder final : public Decoder {
     append(instruction);
     set_guard(instruction);
     const std::vector<Passed> returned = call.results;
-    attempt(instruction, [&] {
+    attempt([&] {
       if (callee != nullptr)
         call.routine = routine_of(*callee);
       else
@@ -609,8 +605,8 @@ class Builder final : public Decoder {
     const Type as = bytes == 8                    ? (parameter.type == Type::F64 ? Type::F64 : Type::B64)
                     : parameter.type == Type::F32 ? Type::F32
                                                   : Type::B32;
-    attempt(call, [&] {
-      if (bytes > 8) unsupported("an argument of more than 64 bits in a register");
+    attempt([&] {
+      if (bytes > 8) unsupported(faults::wide_argument);
       emit<register_to_frame>({source(value, as), offset, bytes});
     });
   }
@@ -620,8 +616,8 @@ class Builder final : public Decoder {
     append(call);
     set_guard(call);
     const auto bytes = static_cast<uint32_t>(result.bytes);
-    attempt(call, [&] {
-      if (bytes > 8) unsupported("a result of more than 64 bits in a register");
+    attempt([&] {
+      if (bytes > 8) unsupported(faults::wide_result);
       emit<frame_to_register>({destination(target, std::max(static_cast<int>(bytes), 4)), offset, bytes});
     });
   }

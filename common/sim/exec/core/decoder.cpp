@@ -63,7 +63,7 @@ int Decoder::vector_size() const {
 }
 
 const ptx::Operand& Decoder::operand(size_t index) const {
-  if (index >= in->operands.size()) unsupported("an operand is missing");
+  if (index >= in->operands.size()) unsupported(faults::operand_missing);
   return in->operands[index];
 }
 
@@ -73,7 +73,7 @@ std::span<const ptx::Operand> Decoder::elements(const ptx::Operand& operand) {
 }
 
 const ptx::Operand& Decoder::inside(const ptx::Operand& address, size_t index) const {
-  if (index >= address.elements.size()) unsupported("its operands are not those of this form");
+  if (index >= address.elements.size()) unsupported(faults::other_operands);
   return address.elements[index];
 }
 
@@ -90,14 +90,13 @@ std::vector<int32_t> Decoder::destinations(const ptx::Operand& operand, int byte
 }
 
 int64_t Decoder::immediate(size_t index) const {
-  if (!is_immediate(index))
-    unsupported("operand " + std::to_string(index + 1) + " must be a number known when compiling");
+  if (!is_immediate(index)) unsupported(faults::constant_required, {index + 1});
   return operand(index).value;
 }
 
 Address Decoder::wide_address(const ptx::Operand& operand) {
   const Address found = address(operand);
-  if (!found.wide) unsupported("a 64-bit address is required");
+  if (!found.wide) unsupported(faults::wide_address_required);
   return found;
 }
 

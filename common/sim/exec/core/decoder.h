@@ -13,13 +13,9 @@
 #include "exec/core/op.h"
 #include "exec/core/program.h"
 #include "ptx/module.h"
+#include "report/faults.h"
 
 namespace sim {
-
-/// Thrown by a family for an unknown form. The instruction is reported when it is executed.
-struct Unsupported {
-  std::string reason;
-};
 
 class Decoder {
  public:
@@ -33,9 +29,9 @@ class Decoder {
   bool has(std::string_view modifier) const;
   /// The index in `names` of the instruction's modifier; -1 if it has none of them. Of several, the last one counts.
   int which(std::initializer_list<std::string_view> names) const;
-  /// The same, as a value; throws Unsupported with `otherwise` if it has none.
+  /// The same, as a value; throws `otherwise` if it has none.
   template <class T, size_t N>
-  T one_of(const std::pair<std::string_view, T> (&names)[N], const char* otherwise) const {
+  T one_of(const std::pair<std::string_view, T> (&names)[N], const FaultText& otherwise) const {
     for (const auto& [name, value] : names) {
       if (has(name)) return value;
     }
@@ -69,7 +65,7 @@ class Decoder {
   static bool is_sink(const ptx::Operand& operand) { return operand.kind == ptx::Operand::Kind::Sink; }
   /// The elements of {a, b, ...}; for any other operand, the operand itself.
   static std::span<const ptx::Operand> elements(const ptx::Operand& operand);
-  /// Operand `index` in the brackets of [a, b, ...]; throws Unsupported if there is none.
+  /// Operand `index` in the brackets of [a, b, ...]; throws Fault if there is none.
   const ptx::Operand& inside(const ptx::Operand& address, size_t index) const;
 
   /// Slot of a register, immediate, special register or variable's address, read as `type` (decides an immediate's
@@ -90,7 +86,7 @@ class Decoder {
   virtual PredicateOperand predicate_source(const ptx::Operand& operand) = 0;
   /// Bits of the register behind an operand; 0 if it is not a register.
   virtual int register_bits(const ptx::Operand& operand) const = 0;
-  /// A compile-time integer; throws Unsupported if the operand is not one.
+  /// A compile-time integer; throws Fault if the operand is not one.
   int64_t immediate(size_t index) const;
   bool is_immediate(size_t index) const { return operand(index).kind == ptx::Operand::Kind::Immediate; }
   /// The slot of a special register, or of the carry, which instructions read and write.
@@ -103,7 +99,7 @@ class Decoder {
   /// The address operand [reg + imm] or [variable + imm].
   virtual Address address(const ptx::Operand& operand) = 0;
   Address address(size_t index) { return address(operand(index)); }
-  /// A 64-bit address, as global memory requires; throws Unsupported if it is narrower.
+  /// A 64-bit address, as global memory requires; throws Fault if it is narrower.
   Address wide_address(const ptx::Operand& operand);
   /// The variable that an address names; nullptr if the address is in a register.
   static const ptx::Variable* variable_of(const ptx::Operand& address);
@@ -136,7 +132,10 @@ class Decoder {
   /// The registers that the instruction names so far.
   virtual RegisterUse& uses() = 0;
   virtual Program& program() = 0;
-  [[noreturn]] void unsupported(const std::string& reason) const { throw Unsupported{reason}; }
+  /// Throws for an unknown form. The instruction is reported when it is executed.
+  [[noreturn]] void unsupported(const FaultText& reason, std::vector<Detail> details = {}) const {
+    throw Fault{reason, std::move(details)};
+  }
 
  protected:
   void forget_modifiers() { known_ = 0; }
@@ -166,7 +165,7 @@ struct Family {
   bool pure = false, touches_pending = false;  ///< Op::pure, Op::touches_pending of all of them
 };
 
-/// Decodes the decoder's current instruction. Throws Unsupported.
+/// Decodes the decoder's current instruction. Throws Fault.
 void decode_instruction(Decoder& d);
 
 }  // namespace sim

@@ -76,7 +76,7 @@ constexpr Missing kMissing[] = {
     {"suq", "", "surfaces"},
 };
 
-/// Throws Unsupported if the instruction needs one of these features.
+/// Throws Fault if the instruction needs one of these features.
 void refuse_missing(const Decoder& d) {
   for (const Missing& missing : kMissing) {
     if (d.in->opcode != missing.opcode) continue;
@@ -86,7 +86,7 @@ void refuse_missing(const Decoder& d) {
       words.push_back(rest.substr(0, dot));
       rest = dot == std::string_view::npos ? std::string_view() : rest.substr(dot + 1);
     }
-    if (fits(words, d.in->modifiers)) d.unsupported(std::string(missing.what) + " are not simulated");
+    if (fits(words, d.in->modifiers)) d.unsupported(faults::not_simulated, {std::string(missing.what)});
   }
 }
 
@@ -95,14 +95,14 @@ void refuse_missing(const Decoder& d) {
 void decode_instruction(Decoder& d) {
   refuse_missing(d);
   const auto known = lines_by_opcode().find(d.in->opcode);
-  if (known == lines_by_opcode().end()) d.unsupported("the opcode is unknown");
+  if (known == lines_by_opcode().end()) d.unsupported(faults::unknown_opcode);
   const Line* best = nullptr;
   for (const Line& line : known->second) {
     if (line.family->types != Types::Any && line.family->types != types_of(d.last_type())) continue;
     if (best != nullptr && best->words.size() >= line.words.size()) continue;
     if (fits(line.words, d.in->modifiers)) best = &line;
   }
-  if (best == nullptr) d.unsupported("this form is unknown");
+  if (best == nullptr) d.unsupported(faults::unknown_form);
   d.ignore(best->words);
   d.ignore(best->family->ignored);
   best->decode(d);

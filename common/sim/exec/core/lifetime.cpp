@@ -24,10 +24,7 @@ void exit_lanes(Warp& warp, Mask mask) {
   for_waiting(warp, Wait::Gather, [&](uint8_t split) { look_again(warp, split); });
   if (warp.live == 0) {
     if (uint32_t reads = bulk_reads_in_flight(warp); reads > 0) {
-      const Fault early{
-          Status::LaunchFailure,
-          "the warp exits while " + std::to_string(reads) +
-              " of its bulk stores still read shared memory: cp.async.bulk.wait_group.read 0 is required before"};
+      const Fault early{faults::exit_before_own_stores, {reads}};
       tolerate_violation(cluster, Habit::ExitWithOwnStores, early, &warp, nullptr);
     }
     // Its registers stay with the CTA and are lost to setmaxnreg: on an H200, 40 and 240 hang although idle warps exit.
@@ -35,11 +32,7 @@ void exit_lanes(Warp& warp, Mask mask) {
     --cta.live_warps;
     check_cta_barriers(cta);
     if (cta.live_warps == 0) {
-      if (cta.tmem.live_columns() > 0) {
-        throw Fault{Status::LaunchFailure,
-                    "the CTA exits with tensor memory allocated (" + cta.tmem.describe() +
-                        "): tcgen05.dealloc is required, or a later CTA waits for the columns for ever"};
-      }
+      if (cta.tmem.live_columns() > 0) { throw Fault{faults::exit_with_tensor_memory, {cta.tmem.describe()}}; }
       cluster.watchers.tell(LaneEvent{LaneEvent::What::CtaExits, warp});
       cta.exited = true;
       --cluster.live_ctas;

@@ -159,9 +159,7 @@ PendingCheck check_pending(Warp& warp, const Op& op, Mask mask) {
   }
   // Debug code keeps every variable in local memory, including accumulators, and ptxas makes it wait for each wgmma.
   if (cluster_of(warp).launch->program->module->for_debugging) return PendingCheck::Stall;
-  const Fault fault{Status::LaunchFailure,
-                    "a register is used that an unfinished tcgen05.ld or wgmma has still to write: tcgen05.wait::ld or "
-                    "wgmma.wait_group is required before"};
+  const Fault fault{faults::register_of_unfinished};
   Cluster& cluster = cluster_of(warp);
   const bool is_load = std::all_of(pending.operations.begin(), pending.operations.end(),
                                    [](const PendingRegisters::Operation& operation) { return operation.is_load; });

@@ -53,7 +53,7 @@ struct Program {
   std::vector<const ptx::Instruction*> instructions;  ///< by Op::source
   std::vector<std::shared_ptr<const void>> operands;  ///< those that do not fit their Op
   std::vector<std::unique_ptr<RegisterUse>> uses;
-  std::vector<std::string> unknown;                  ///< the reports of instructions that could not be decoded
+  std::vector<Fault> unknown;                        ///< the faults of instructions that could not be decoded
   std::vector<std::vector<uint32_t>> branch_tables;  ///< of brx.idx: indices into ops
   std::vector<Routine> routines;
   std::unordered_map<uint64_t, uint32_t> routine_at;  ///< by address: index into routines
@@ -79,7 +79,7 @@ struct Program {
   std::vector<std::pair<std::string, uint32_t>> shared_names;  ///< static variables and their offsets, for reports
   uint32_t parameter_bytes = 0;
 
-  std::string impossible;  ///< why the kernel can never be launched (a limit is exceeded); empty: it can
+  std::optional<Fault> impossible;  ///< why the kernel can never be launched (a limit is exceeded)
 
   bool needs_order = false;       ///< clusters can affect one another: run them in order on one host thread
   bool needs_others = false;      ///< and by more than counters and sums: they cannot be predicted one by one

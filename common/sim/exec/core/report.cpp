@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <tuple>
 
 #include "common/base/align.h"
 #include "common/base/text.h"
@@ -38,134 +39,69 @@ void add_calls(Finding& finding, const Program& program, const CallStack& calls,
   }
 }
 
-std::string events_text(const Cluster& cluster, const std::vector<Mbarrier::Event>& events) {
-  std::string text;
+std::vector<Contribution> contributions(const Cluster& cluster, const std::vector<Mbarrier::Event>& events) {
+  std::vector<Contribution> all;
   for (const Mbarrier::Event& event : events) {
-    if (!text.empty()) text += ", ";
-    switch (event.kind) {
-      case Mbarrier::Event::Kind::Arrive:
-        text += std::to_string(event.amount) + (event.amount == 1 ? " arrival" : " arrivals");
-        break;
-      case Mbarrier::Event::Kind::ExpectTx: text += "expect_tx " + base::grouped(event.amount); break;
-      case Mbarrier::Event::Kind::CompleteTx: text += base::grouped(event.amount) + " bytes"; break;
-    }
-    text += (event.warp < 0 ? " by an operation that rank " : " by rank ") + std::to_string(event.cta_rank) +
-            (event.warp < 0 ? " issued at " : " warp " + std::to_string(event.warp) + " at ") +
-            program_of(cluster).source_line(event.pc);
+    all.push_back({.kind = event.kind,
+                   .amount = event.amount,
+                   .rank = event.cta_rank,
+                   .warp = event.warp,
+                   .at = program_of(cluster).locate(event.pc)});
   }
-  return text;
+  return all;
 }
 
-std::string history_of(const Cluster& cluster, const Mbarrier& barrier) {
-  return barrier.history.empty() ? "; no thread has arrived in this phase"
-                                 : "; so far: " + events_text(cluster, barrier.history);
-}
-
-std::string needs_of(const Mbarrier& barrier) {
-  std::string text = "phase " + std::to_string(barrier.phase) + " still needs ";
-  if (barrier.pending > 0) text += std::to_string(barrier.pending) + (barrier.pending == 1 ? " arrival" : " arrivals");
-  if (barrier.pending > 0 && barrier.tx != 0) text += " and ";
-  if (barrier.tx > 0) text += base::grouped(static_cast<uint64_t>(barrier.tx)) + " bytes";
-  if (barrier.tx < 0)
-    text += "an expect_tx of the " + base::grouped(static_cast<uint64_t>(-int64_t{barrier.tx})) +
-            " bytes that were delivered beyond what it expects";
-  if (barrier.pending == 0 && barrier.tx == 0) text += "nothing";
-  return text + " (of " + std::to_string(barrier.expected) + (barrier.expected == 1 ? " arrival)" : " arrivals)");
-}
-
-std::string describe_barrier(const Cluster& cluster, const Cta& cta, uint32_t address, uint32_t parity) {
-  const uint32_t offset = address & kSharedOffsetMask;
-  std::string text = "the mbarrier at " + name_of_shared(cta, offset) + ", parity " + std::to_string(parity);
-  const auto index = offset / 8 < cta.barrier_index.size() ? cta.barrier_index[offset / 8] : 0;
-  if (index == 0) return text;
-  const Mbarrier& barrier = cta.barriers[index - 1u];
-  text += ": " + needs_of(barrier);
-  if ((barrier.phase & 1) == (parity & 1) && barrier.phase > parity + 1) {
-    // The wait names the parity of the current phase. An earlier phase may have had the same parity, so the waiter may
-    // be late.
-    text += "; phases 0 to " + std::to_string(barrier.phase - 1) +
-            " have completed, so a waiter for an earlier one has been lapped";
-  }
-  text += history_of(cluster, barrier);
-  if (!barrier.history_before.empty())
-    text += "; in the previous phase: " + events_text(cluster, barrier.history_before);
-  return text;
-}
-
-std::string describe_wait(const Cluster& cluster, const Cta& cta, const Warp& warp, const Split& split) {
+/// What the sentence of a wait names.
+std::vector<Detail> details_of(const Cluster& cluster, const Cta& cta, const Warp& warp, const Split& split) {
+  const uint32_t first = split.arguments[0], second = split.arguments[1];
   switch (split.wait) {
-    case Wait::None: return "can run";
-    case Wait::Gather: {
-      const Mask missing = split.arguments[0] & warp.live & ~split.mask;
-      return "waits for lanes " + base::hex(missing) + " of its warp, which have not reached this instruction";
-    }
-    case Wait::Mbarrier: return "waits for " + describe_barrier(cluster, cta, split.arguments[0], split.arguments[1]);
+    case Wait::Gather: return {first & warp.live & ~split.mask};
+    case Wait::Mbarrier: return {name_of_shared(cta, first & kSharedOffsetMask), second};
     case Wait::CtaBarrier: {
-      const CtaBarrier& barrier = cta.named[split.arguments[0]];
-      const uint32_t expected = barrier.expected != 0 ? barrier.expected : cta.live_warps * 32;
-      return "waits at barrier " + std::to_string(split.arguments[0]) + ": " + std::to_string(barrier.arrived) +
-             " of " + std::to_string(expected) + " threads have arrived";
+      const CtaBarrier& barrier = cta.named[first];
+      return {first, barrier.arrived, barrier.expected != 0 ? barrier.expected : cta.live_warps * 32};
     }
-    case Wait::ClusterBarrier:
-      return "waits at the cluster barrier: " + std::to_string(cluster.barrier.arrived) + " of " +
-             std::to_string(cluster.live_threads) + " threads have arrived";
-    case Wait::BulkGroup: return "waits for bulk copy groups";
-    case Wait::CopyGroup: return "waits for cp.async groups";
-    case Wait::WgmmaGroup: return "waits for wgmma groups: another warp of its warpgroup has not issued its part";
-    case Wait::TmemLoad: return "waits for tcgen05.ld";
-    case Wait::TmemStore: return "waits for tcgen05.st";
-    case Wait::TmemAllocation:
-      return "waits to allocate " + std::to_string(split.arguments[0]) +
-             " columns of tensor memory (allocated here: " + cta.tmem.describe() +
-             "; with cta_group::2 both CTAs must allocate)";
-    case Wait::TmemDeallocation: return "waits for its peer to deallocate tensor memory as well";
-    case Wait::Registers:
-      return "waits in setmaxnreg for " + std::to_string(split.arguments[0]) + " registers per thread, holding " +
-             std::to_string(split.arguments[1]) + "; the CTA's pool has " + std::to_string(cta.register_pool) +
-             " left and " + std::to_string((split.arguments[0] - split.arguments[1]) * 32) + " are needed";
-    case Wait::Scoreboard: return "waits for registers that an unfinished operation has still to write";
-    case Wait::Launch: return "waits for the preceding launch to end";
-    case Wait::Signals: return "waits for its signals to other CTAs to arrive";
-    case Wait::Poll: return "polls without seeing anything change";
+    case Wait::ClusterBarrier: return {cluster.barrier.arrived, cluster.live_threads};
+    case Wait::TmemAllocation: return {first, cta.tmem.describe()};
+    case Wait::Registers: return {first, second, cta.register_pool, (first - second) * 32};
+    default: return {};
   }
-  return "";
 }
 
 /// Without its warps.
-Waiting waiting(const Cluster& cluster, const Cta& cta, const Split& split, const std::string& what) {
-  Waiting result{.side = {.who = name_of(cta), .at = program_of(cluster).locate(split.pc)}, .what = what};
-  if (split.wait != Wait::Mbarrier) return result;
-  const uint32_t offset = split.arguments[0] & kSharedOffsetMask;
-  result.barrier = name_of_shared(cta, offset);
-  const auto index = offset / 8 < cta.barrier_index.size() ? cta.barrier_index[offset / 8] : 0;
-  if (index == 0) return result;
-  for (const Mbarrier::Event& event : cta.barriers[index - 1u].history) {
-    result.arrivals.push_back({.who = "rank " + std::to_string(event.cta_rank) +
-                                      (event.warp < 0 ? "" : ", warp " + std::to_string(event.warp)),
-                               .at = program_of(cluster).locate(event.pc)});
+Waiting waiting(const Cluster& cluster, const Cta& cta, const Split& split, const std::vector<Detail>& details) {
+  Waiting result{.side = {.who = name_of(cta), .at = program_of(cluster).locate(split.pc)},
+                 .wait = split.wait,
+                 .details = details};
+  if (split.wait == Wait::Mbarrier) {
+    const uint32_t slot = (split.arguments[0] & kSharedOffsetMask) / 8;
+    const auto index = slot < cta.barrier_index.size() ? cta.barrier_index[slot] : 0;
+    if (index != 0) result.phase = state_of(cluster, cta.barriers[index - 1u]);
   }
   return result;
 }
 
 }  // namespace
 
-std::string describe_phase(const Cluster& cluster, const Mbarrier& barrier) {
-  return needs_of(barrier) + history_of(cluster, barrier);
+PhaseState state_of(const Cluster& cluster, const Mbarrier& barrier) {
+  return {.phase = barrier.phase,
+          .expected = barrier.expected,
+          .pending = barrier.pending,
+          .bytes = barrier.tx,
+          .now = contributions(cluster, barrier.history),
+          .before = contributions(cluster, barrier.history_before)};
 }
 
-std::string why_not_valid(const Cta& cta, uint32_t offset) {
+Fault no_mbarrier(const Cta& cta, uint32_t offset, int lane) {
+  const std::string name = name_of_shared(cta, offset), owner = name_of(cta);
   const auto invalidated = cta.cluster->invalidated.find({cta.rank, offset});
-  if (invalidated == cta.cluster->invalidated.end())
-    return "mbarrier.init must come first, fence.mbarrier_init, and a barrier of all threads concerned";
-  return "it has been invalidated (mbarrier.inval) at " + program_of(*cta.cluster).source_line(invalidated->second) +
-         ", and a wait for the phase in which this arrives must come before that";
+  if (invalidated == cta.cluster->invalidated.end()) return {faults::no_mbarrier, {name, owner}, lane};
+  return {faults::mbarrier_invalidated, {name, owner, program_of(*cta.cluster).source_line(invalidated->second)}, lane};
 }
 
 std::string name_of(const Cta& cta) {
   return name_of_cta(cta.index, cta.rank, static_cast<uint32_t>(cta.cluster->ctas.size()));
 }
-
-std::string subject(const Cta& cta) { return name_of(cta) + (cta.cluster->ctas.size() > 1 ? "," : ""); }
 
 std::string name_of_cta(const std::array<uint32_t, 3>& index, uint32_t rank, uint32_t cluster_size) {
   std::string text = "CTA " + triple(index);
@@ -199,7 +135,8 @@ std::string name_of_shared(const Launch& launch, uint32_t offset) {
 
 Finding explain_fault(const Cluster& cluster, const Fault& fault, const Warp* warp, const Origin* origin) {
   const Program& program = program_of(cluster);
-  Finding finding{.kind = Finding::Kind::Fault, .kernel = readable_name(program.kernel->name), .what = fault.message};
+  Finding finding{.kind = Finding::Kind::Fault, .kernel = readable_name(program.kernel->name)};
+  finding.fault = fault.what, finding.details = fault.details, finding.phase = fault.phase;
   if (fault.habit) finding.rule = text_of(*fault.habit).name;
   if (warp != nullptr) {
     const Split& split = warp->splits[warp->current];
@@ -228,8 +165,6 @@ void tolerate_violation(const Cluster& cluster, Habit habit, const Fault& what, 
   if (launch.tolerated.contains(habit)) return;
   Fault named = what;
   named.habit = habit;
-  named.message += std::string(" (habit ") + text_of(habit).name +
-                   (launch.lenient ? ")" : ", which hardware lets pass; so does --tolerate)");
   if (!launch.lenient) throw named;
   cluster.scheduler->remark(habit, named, warp, origin);
 }
@@ -239,14 +174,15 @@ Finding explain_deadlock(const Cluster& cluster) {
   Finding finding{.kind = Finding::Kind::Deadlock, .kernel = readable_name(program.kernel->name)};
   for (const Cta& cta : cluster.ctas) {
     CtaState& state = finding.ctas.emplace_back(CtaState{.name = name_of(cta), .exited = cta.exited});
-    std::map<std::pair<std::string, uint32_t>, size_t> groups;  // warps that wait at one instruction for one thing
+    std::map<std::tuple<Wait, std::vector<Detail>, uint32_t>, size_t>
+        groups;  // warps that wait at one instruction for one thing
     for (const Warp& warp : cta.warps) {
       if (warp.live == 0) ++state.exited_warps;
       for (uint32_t rest = warp.used; rest; rest &= rest - 1) {
         const Split& split = warp.splits[static_cast<size_t>(std::countr_zero(rest))];
-        const std::string what = describe_wait(cluster, cta, warp, split);
-        const auto [group, is_new] = groups.try_emplace({what, split.pc}, state.waits.size());
-        if (is_new) state.waits.push_back(waiting(cluster, cta, split, what));
+        const std::vector<Detail> details = details_of(cluster, cta, warp, split);
+        const auto [group, is_new] = groups.try_emplace({split.wait, details, split.pc}, state.waits.size());
+        if (is_new) state.waits.push_back(waiting(cluster, cta, split, details));
         Waiting& together = state.waits[group->second];
         together.is_several = !is_new;
         together.warps += (is_new ? "" : ", ") + std::to_string(warp.index) +

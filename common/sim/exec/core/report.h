@@ -5,6 +5,7 @@
 
 #include "common/base/demangle.h"
 #include "machine/cluster.h"
+#include "report/faults.h"
 
 namespace sim {
 
@@ -20,15 +21,13 @@ Finding explain_deadlock(const Cluster& cluster);
 /// A warp without progress after this number of instructions.
 Finding explain_spin(const Cluster& cluster, const Warp& warp, Finding::Hang how, uint64_t instructions);
 
-/// Why there is no mbarrier at this offset, and what must come first.
-std::string why_not_valid(const Cta& cta, uint32_t offset);
-/// "phase 3 still needs 1 arrival (of 2 arrivals); so far: 1 arrival by rank 0 warp 4 at kernel.cuh:7"
-std::string describe_phase(const Cluster& cluster, const Mbarrier& barrier);
+/// There is no mbarrier at this offset.
+Fault no_mbarrier(const Cta& cta, uint32_t offset, int lane = -1);
+/// What its current phase waits for, and what has happened.
+PhaseState state_of(const Cluster& cluster, const Mbarrier& barrier);
 
 /// "CTA (3, 1), rank 1 of its cluster"
 std::string name_of(const Cta& cta);
-/// The same before a verb: "CTA (3, 1), rank 1 of its cluster,"
-std::string subject(const Cta& cta);
 std::string name_of_cta(const std::array<uint32_t, 3>& index, uint32_t rank, uint32_t cluster_size);
 /// "smem_full[2] (dynamic shared memory +16)", if the program has declared names (Device::name_shared); "variable +4"
 /// in static shared memory; the offset alone elsewhere.

@@ -75,9 +75,8 @@ void decode_isspacep(Decoder& d) {
       {"global", Window::Global},         {"const", Window::Global},      {"shared", Window::OwnShared},
       {"shared::cta", Window::OwnShared}, {"local", Window::Local},       {"shared::cluster", Window::Shared},
       {"param", Window::Param},           {"param::entry", Window::Param}};
-  d.emit<isspacep>({.d = d.destination(0, 4),
-                    .a = d.source(1, Type::B64),
-                    .window = d.one_of(kWindows, "a state space is required")});
+  d.emit<isspacep>(
+      {.d = d.destination(0, 4), .a = d.source(1, Type::B64), .window = d.one_of(kWindows, faults::space_required)});
 }
 
 // ---- mapa: the same offset in another CTA of the cluster; getctarank: the rank of the CTA that owns an address
@@ -91,9 +90,7 @@ Flow mapa(Warp& w, const MapAddress& o, Mask m) {
   const size_t size = cluster_of(w).ctas.size();
   for (Mask rest = m; rest; rest &= rest - 1) {
     const int i = first_lane(rest);
-    if (rank[i] >= size)
-      throw Fault{Status::IllegalAddress,
-                  "mapa: CTA rank " + std::to_string(rank[i]) + " of a cluster of " + std::to_string(size), i};
+    if (rank[i] >= size) throw Fault{faults::mapa_of_no_cta, {rank[i], size}, i};
     if (o.wide)
       lanes<uint64_t>(w, o.d)[i] = (lanes<uint64_t>(w, o.a)[i] & ~uint64_t{0xFF00'0000}) | uint64_t{rank[i]}
                                                                                                << kSharedRankShift;

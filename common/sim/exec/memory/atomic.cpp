@@ -108,7 +108,7 @@ void decode_atomic(Decoder& d) {
   }
   const bool integers_only = how == Reduction::And || how == Reduction::Or || how == Reduction::Xor ||
                              how == Reduction::Inc || how == Reduction::Dec;
-  if (!is_reducible(type) || (integers_only && ptx::is_float(type))) d.unsupported("this operation on this type");
+  if (!is_reducible(type) || (integers_only && ptx::is_float(type))) d.unsupported(faults::operation_on_type);
   Atomic o;
   o.at = at, o.how = how, o.type = type;
   if (RETURNS) {
@@ -116,7 +116,7 @@ void decode_atomic(Decoder& d) {
       o.old.push_back(d.destination_if_any(each, std::max(bytes, 4)));
   }
   o.operand = d.sources(d.operand(kAddress + 1), type);
-  if (RETURNS && o.old.size() != o.operand.size()) d.unsupported("the numbers of registers differ");
+  if (RETURNS && o.old.size() != o.operand.size()) d.unsupported(faults::numbers_of_registers_differ);
   if (swaps) o.swap = d.source(kAddress + 2, type);
   d.emit<atomic>(std::move(o));
 }

@@ -80,9 +80,7 @@ struct LoadParameter {
 };
 Flow load_parameter(Warp& w, const LoadParameter& o, Mask m) {
   const std::vector<uint8_t>& parameters = cluster_of(w).launch->parameters;
-  if (o.offset + size_t{o.bytes} * o.count > parameters.size()) {
-    throw Fault{Status::IllegalAddress, "a load beyond the kernel's parameters"};
-  }
+  if (o.offset + size_t{o.bytes} * o.count > parameters.size()) { throw Fault{faults::load_beyond_parameters}; }
   for (size_t i = 0; i < o.count; ++i) {
     const int32_t slot = o.to[i];
     if (slot < 0) continue;
@@ -101,13 +99,13 @@ Flow load_parameter(Warp& w, const LoadParameter& o, Mask m) {
 void decode_load(Decoder& d) {
   const Type type = d.last_type();
   const int bytes = ptx::bits(type) / 8;
-  if (bytes == 0) d.unsupported("a type is required");
+  if (bytes == 0) d.unsupported(faults::type_required);
   LoadOperands o{};
   o.from = decode_memory_operand(d, d.operand(1));
 
   const auto targets = d.elements(d.operand(0));
   if (targets.empty() || (d.is_vector(0) && static_cast<int>(targets.size()) != d.vector_size()))
-    d.unsupported("the number of registers does not match the vector");
+    d.unsupported(faults::registers_of_vector);
   const int register_bits = std::max({d.register_bits(targets[0]), ptx::bits(type), 32});
   o.count = static_cast<uint8_t>(targets.size());
   for (size_t i = 0; i < targets.size(); ++i) o.to[i] = d.destination_if_any(targets[i], register_bits / 8);

@@ -135,12 +135,11 @@ void decode_matrices(Decoder& d) {
   } else if (d.has("m16n8")) {
     o.fragment = Fragment::BytesTransposed16x8;
   } else {
-    d.unsupported("this shape is unknown");
+    d.unsupported(faults::unknown_shape);
   }
   o.packed = d.has("b4x16_p64") ? 4 : d.has("b6x16_p32") ? 6 : 0;
   const auto list = d.operand(LOADS ? 0 : 1).elements;
-  if (list.size() != static_cast<size_t>(o.count * o.registers_each))
-    d.unsupported("the number of registers does not match the number of matrices");
+  if (list.size() != static_cast<size_t>(o.count * o.registers_each)) d.unsupported(faults::registers_of_matrices);
   for (size_t i = 0; i < list.size(); ++i)
     o.registers[i] = LOADS ? d.destination(list[i], 4) : d.source(list[i], Type::B32);
   d.emit(LOADS ? execution<ldmatrix> : execution<stmatrix>, o);

@@ -41,7 +41,7 @@ Reduction reduction_of(const Decoder& d) {
       {"add", Reduction::Add}, {"min", Reduction::Min},  {"max", Reduction::Max}, {"inc", Reduction::Inc},
       {"dec", Reduction::Dec}, {"and", Reduction::And},  {"or", Reduction::Or},   {"xor", Reduction::Xor},
       {"cas", Reduction::Cas}, {"exch", Reduction::Exch}};
-  return d.one_of(kNames, "the operation is unknown");
+  return d.one_of(kNames, faults::unknown_operation);
 }
 
 bool is_reducible(Type type) {
@@ -109,7 +109,7 @@ uint64_t combine(Type type, Reduction how, uint64_t old, uint64_t b, uint64_t c)
 }
 
 void reduce(uint8_t* to, const uint8_t* from, size_t bytes, Reduction how, Type type) {
-  if (!is_reducible(type)) throw Fault{Status::IllegalInstruction, "a reduction of a type that is not supported"};
+  if (!is_reducible(type)) throw Fault{faults::reduction_of_type};
   const auto size = static_cast<size_t>(ptx::bits(type)) / 8;
   for (size_t i = 0; i + size <= bytes; i += size) {
     uint64_t old = 0, value = 0;

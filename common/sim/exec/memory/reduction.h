@@ -11,7 +11,7 @@ namespace sim {
 
 enum class Reduction : uint8_t { None, Add, Min, Max, Inc, Dec, And, Or, Xor, Exch, Cas };
 
-/// The reduction that a modifier names; throws Unsupported if none does.
+/// The reduction that a modifier names; throws Fault if none does.
 Reduction reduction_of(const Decoder& d);
 
 /// Whether values of this type can be reduced.

@@ -79,20 +79,20 @@ void decode_store(Decoder& d) {
   const Type type = d.last_type();
   d.ignore({"volatile", "relaxed"});
   const int bytes = ptx::bits(type) / 8;
-  if (bytes == 0) d.unsupported("a type is required");
+  if (bytes == 0) d.unsupported(faults::type_required);
   Store o{};
   o.to = decode_memory_operand(d, d.operand(0));
 
   const auto values = d.elements(d.operand(1));
   if (values.empty() || (d.is_vector(1) && static_cast<int>(values.size()) != d.vector_size()))
-    d.unsupported("the number of registers does not match the vector");
+    d.unsupported(faults::registers_of_vector);
   const Type slot_type = bytes <= 4 ? Type::B32 : bytes == 8 ? Type::B64 : Type::B128;
   // A register may be wider than the stored element. A float literal has the type of the store.
   bool wide = false;
   o.count = static_cast<uint8_t>(values.size());
   for (size_t i = 0; i < values.size(); ++i) {
     const bool is_wide = bytes <= 4 && d.register_bits(values[i]) == 64;
-    if (i > 0 && wide != is_wide) d.unsupported("registers of different widths");
+    if (i > 0 && wide != is_wide) d.unsupported(faults::widths_of_registers_differ);
     wide = is_wide;
     o.from[i] = d.source(values[i], is_wide                                    ? Type::B64
                                     : values[i].is_float_literal && bytes == 4 ? Type::F32
@@ -121,10 +121,7 @@ Flow store_zeros(Warp& w, const BulkStore& o, Mask m) {
   for (Mask rest = m; rest; rest &= rest - 1) {
     const int lane = first_lane(rest);
     const uint64_t size = lanes<uint64_t>(w, o.size)[lane];
-    if (size % kUnit != 0) {
-      throw Fault{Status::MisalignedAddress,
-                  "st.bulk of " + base::grouped(size) + " bytes: the size must be a multiple of 8"};
-    }
+    if (size % kUnit != 0) { throw Fault{faults::st_bulk_size, {size}}; }
     if (o.to.space == ptx::Space::Generic) to_shared(o.to.address.of(w, lane), "the target of st.bulk");
     MemoryOperand part = o.to;
     for (uint64_t done = 0; done < size; done += kUnit, part.address.offset += kUnit) {

@@ -78,29 +78,18 @@ Flow cta_barrier(Warp& w, const BarrierOperands& o, Mask m) {
     return Flow::Block;
   if (w.alone) return Flow::Next;
   const uint32_t id = uniform<uint32_t>(w, o.id, m);
-  if (id >= cta.named.size())
-    throw Fault{Status::IllegalInstruction, "barrier " + std::to_string(id) + ": there are 16, numbered 0 to 15"};
+  if (id >= cta.named.size()) throw Fault{faults::barrier_number, {id}};
   CtaBarrier& barrier = cta.named[id];
   const uint32_t expected = o.threads >= 0 ? uniform<uint32_t>(w, o.threads, m) : 0;
-  if (expected % 32 != 0)
-    throw Fault{Status::IllegalInstruction, "barrier " + std::to_string(id) + ": the thread count " +
-                                                std::to_string(expected) + " is not a multiple of 32"};
+  if (expected % 32 != 0) throw Fault{faults::barrier_count_of_no_warps, {id, expected}};
   if (expected > cta.warps.size() * 32) {
-    throw Fault{Status::LaunchFailure, "barrier " + std::to_string(id) + " waits for " + std::to_string(expected) +
-                                           " threads, but the CTA has " + std::to_string(cta.warps.size() * 32)};
+    throw Fault{faults::barrier_of_too_many, {id, expected, cta.warps.size() * 32}};
   }
   if (barrier.arrived > 0 && barrier.expected != expected) {
-    throw Fault{Status::LaunchFailure, "barrier " + std::to_string(id) + " is used with two thread counts at once: " +
-                                           std::to_string(expected) + " here, " + std::to_string(barrier.expected) +
-                                           " by an earlier arrival (0: all threads)"};
+    throw Fault{faults::barrier_with_two_counts, {id, expected, barrier.expected}};
   }
   uint32_t& warps = cta.cluster->arrived_warps[cta.rank][id];
-  if (warps >> w.index & 1) {
-    throw Fault{Status::LaunchFailure,
-                "warp " + std::to_string(w.index) + " arrives at barrier " + std::to_string(id) +
-                    " twice in one phase and counts for two warps: the phase may complete without another one. Between "
-                    "the two arrivals the warp must wait for the phase to complete, or use another barrier"};
-  }
+  if (warps >> w.index & 1) { throw Fault{faults::barrier_arrival_twice, {w.index, id}}; }
   warps |= 1u << w.index;
   barrier.expected = expected;
   barrier.arrived += 32;
@@ -154,7 +143,7 @@ void decode_barrier(Decoder& d) {
   o.aligned = d.in->opcode == "bar" || d.has("aligned");
   size_t at = 0;
   if (reduces) {
-    o.reduction = d.one_of(kReductions, "a reduction is required");
+    o.reduction = d.one_of(kReductions, faults::reduction_required);
     o.result = d.destination(at++, 4);
   }
   o.id = d.source(at++, Type::B32);

@@ -19,9 +19,7 @@ Flow arrive(Warp& w, const Arrive& o, Mask m) {
   Cluster& cluster = cluster_of(w);
   for (Mask rest = m; rest; rest &= rest - 1) {
     const int lane = first_lane(rest);
-    if (w.cluster_phase[static_cast<size_t>(lane)] != 0) {
-      throw Fault{Status::LaunchFailure, "barrier.cluster.arrive twice without barrier.cluster.wait in between", lane};
-    }
+    if (w.cluster_phase[static_cast<size_t>(lane)] != 0) { throw Fault{faults::cluster_arrival_twice, {}, lane}; }
     w.cluster_phase[static_cast<size_t>(lane)] = cluster.barrier.phase + 1;
   }
   cluster.barrier.arrived += static_cast<uint32_t>(std::popcount(m));
@@ -53,8 +51,7 @@ Flow wait(Warp& w, const WaitFor& o, Mask m) {
   for (Mask rest = m; rest; rest &= rest - 1) {
     const int lane = first_lane(rest);
     const uint32_t phase = w.cluster_phase[static_cast<size_t>(lane)];
-    if (phase == 0)
-      throw Fault{Status::LaunchFailure, "barrier.cluster.wait without barrier.cluster.arrive before", lane};
+    if (phase == 0) throw Fault{faults::cluster_wait_without_arrival, {}, lane};
     done &= cluster.barrier.phase >= phase;
   }
   for (Mask rest = m; rest; rest &= rest - 1) w.cluster_phase[static_cast<size_t>(first_lane(rest))] = 0;

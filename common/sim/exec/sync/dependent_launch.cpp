@@ -26,7 +26,7 @@ Flow wait(Warp& w, const NoOperands&, Mask m) {
 
 void decode_griddepcontrol(Decoder& d) {
   if (d.has("wait")) return d.emit<wait>({});
-  if (!d.has("launch_dependents")) d.unsupported("neither .wait nor .launch_dependents");
+  if (!d.has("launch_dependents")) d.unsupported(faults::neither_wait_nor_launch);
   d.program().lets_dependents_start = true;
   d.emit<launch_dependents>({});
 }

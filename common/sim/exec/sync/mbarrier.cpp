@@ -21,19 +21,9 @@ uint32_t BarrierOperand::of(Warp& w, int lane) const {
 
 Mbarrier& own_barrier(Warp& w, uint32_t address, int lane) {
   const uint32_t rank = address >> kSharedRankShift, offset = address & kSharedOffsetMask;
-  if (rank != w.cta->rank) {
-    throw Fault{Status::IllegalInstruction,
-                "this form works on the CTA's own mbarrier only, but the address " + base::hex(address) +
-                    " belongs to CTA rank " + std::to_string(rank) + " (this is rank " + std::to_string(w.cta->rank) +
-                    ")",
-                lane};
-  }
+  if (rank != w.cta->rank) { throw Fault{faults::mbarrier_of_other_cta, {address, rank, w.cta->rank}, lane}; }
   Mbarrier* barrier = w.cta->find_barrier(offset);
-  if (barrier == nullptr) {
-    throw Fault{Status::LaunchFailure,
-                "there is no mbarrier at " + name_of_shared(*w.cta, offset) + ": " + why_not_valid(*w.cta, offset),
-                lane};
-  }
+  if (barrier == nullptr) { throw no_mbarrier(*w.cta, offset, lane); }
   return *barrier;
 }
 
@@ -75,11 +65,7 @@ Flow init(Warp& w, const Init& o, Mask m) {
     const int lane = first_lane(rest);
     const uint32_t address = o.barrier.of(w, lane), count = lanes<uint32_t>(w, o.count)[lane];
     shared_location(cluster_of(w), cta, address, 8, 8, true, "mbarrier.init");
-    if (count < 1 || count > Mbarrier::kMaxCount) {
-      throw Fault{Status::LaunchFailure,
-                  "mbarrier.init with a count of " + std::to_string(count) + ": 1 to 1,048,575 arrivals are possible",
-                  lane};
-    }
+    if (count < 1 || count > Mbarrier::kMaxCount) { throw Fault{faults::mbarrier_count, {count}, lane}; }
     uint16_t& index = cta.barrier_index[(address & kSharedOffsetMask) / 8];
     if (index == 0) {
       cta.barriers.emplace_back();
@@ -87,8 +73,7 @@ Flow init(Warp& w, const Init& o, Mask m) {
       cta.barrier_low = std::min(cta.barrier_low, address & kSharedOffsetMask);
       cta.barrier_high = std::max(cta.barrier_high, (address & kSharedOffsetMask) + 8);
     }
-    if (!cta.barriers[index - 1u].waiters.empty())
-      throw Fault{Status::LaunchFailure, "mbarrier.init of a barrier that a thread waits on", lane};
+    if (!cta.barriers[index - 1u].waiters.empty()) throw Fault{faults::init_under_wait, {}, lane};
     Mbarrier fresh;
     fresh.expected = fresh.pending = static_cast<int32_t>(count);
     cta.barriers[index - 1u] = std::move(fresh);
@@ -105,8 +90,7 @@ Flow inval(Warp& w, const BarrierOperand& o, Mask m) {
     const int lane = first_lane(rest);
     const uint32_t address = o.of(w, lane);
     const Mbarrier& barrier = own_barrier(w, address, lane);
-    if (!barrier.waiters.empty())
-      throw Fault{Status::LaunchFailure, "mbarrier.inval while a thread waits on the barrier", lane};
+    if (!barrier.waiters.empty()) throw Fault{faults::inval_under_wait, {}, lane};
     const uint64_t word = barrier.word();
     std::memcpy(cta.smem.data() + (address & kSharedOffsetMask), &word, sizeof word);
     cta.barrier_index[(address & kSharedOffsetMask) / 8] = 0;
@@ -137,7 +121,7 @@ Flow arrive(Warp& w, const Arrive& o, Mask m) {
     if (o.has_state) lanes<uint64_t>(w, o.state)[lane] = own_barrier(w, address, lane).word();
     if (o.no_complete && address >> kSharedRankShift == w.cta->rank &&
         own_barrier(w, address, lane).pending == static_cast<int32_t>(count)) {
-      throw Fault{Status::LaunchFailure, "mbarrier.arrive.noComplete would complete the phase", lane};
+      throw Fault{faults::no_complete_completes, {}, lane};
     }
     BarrierSignal what{.arrives = true, .arrivals = count, .drops = o.drops};
     if (o.expects) what.tx = BarrierSignal::Tx::Expect, what.bytes = amount;
@@ -272,7 +256,7 @@ void decode_arrive(Decoder& d) {
   if (d.count() > at + 1)
     o.amount = d.source(at + 1, Type::B32);
   else if (EXPECTS)
-    d.unsupported("expect_tx needs a number of bytes");
+    d.unsupported(faults::bytes_required);
   d.emit<arrive>(o);
 }
 

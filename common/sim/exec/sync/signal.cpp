@@ -21,48 +21,39 @@ BarrierEvent::What event_of(BarrierEffect effect) {
 
 void apply(Cluster& cluster, uint32_t cta_rank, uint32_t offset, BarrierEffect effect, uint32_t amount,
            const Origin& origin, bool asynchronous, const std::shared_ptr<Mark>& mark) {
-  if (cta_rank >= cluster.ctas.size()) {
-    throw Fault{Status::IllegalAddress, "CTA rank " + std::to_string(cta_rank) + " does not exist in this cluster of " +
-                                            std::to_string(cluster.ctas.size())};
-  }
+  if (cta_rank >= cluster.ctas.size()) { throw Fault{faults::signal_to_no_cta, {cta_rank, cluster.ctas.size()}}; }
   Cta& cta = cluster.ctas[cta_rank];
-  const auto where = [&] { return "the mbarrier at " + name_of_shared(cta, offset) + " of " + name_of(cta); };
   if (cta.exited) {
     const bool is_own = origin.cta_rank == cta_rank && asynchronous && effect == BarrierEffect::Arrive;
-    const Fault gone{Status::LaunchFailure,
-                     subject(cta) + " has exited, but " + where() + " is still signalled: " +
-                         (is_own ? "a thread must wait for its last commit before the CTA ends"
-                          : cluster.ctas.size() > 1
-                              ? "the cluster needs a barrier after the last such signal has arrived (cluster target "
-                                "block not present)"
-                              : "one of its threads must wait for the last such signal before it ends")};
+    const Fault gone{is_own                    ? faults::commit_after_exit
+                     : cluster.ctas.size() > 1 ? faults::signal_after_exit_in_cluster
+                                               : faults::signal_after_exit,
+                     {name_of(cta), name_of_shared(cta, offset)}};
     if (!is_own) throw gone;
     return tolerate_violation(cluster, Habit::ExitBeforeOwnCommit, gone, nullptr, &origin);
   }
   Mbarrier* barrier = cta.find_barrier(offset);
-  if (barrier == nullptr) {
-    throw Fault{Status::LaunchFailure, where() + " is not valid: " + why_not_valid(cta, offset)};
-  }
+  if (barrier == nullptr) throw no_mbarrier(cta, offset);
   const Watchers& watchers = cluster.watchers;
   if (mark) {
     watchers.tell(SignalEvent{
         .what = SignalEvent::What::Delivered, .cluster = cluster, .rank = cta_rank, .offset = offset, .mark = mark});
   }
   bool advance = false;
-  const char* error = nullptr;
+  bool is_possible = false;
   switch (effect) {
-    case BarrierEffect::Arrive: error = barrier->arrive(amount, &advance); break;
-    case BarrierEffect::ArriveDrop: error = barrier->arrive_drop(amount, &advance); break;
-    case BarrierEffect::ExpectTx: error = barrier->expect_tx(amount, &advance); break;
-    case BarrierEffect::CompleteTx: error = barrier->complete_tx(amount, &advance); break;
+    case BarrierEffect::Arrive: is_possible = barrier->arrive(amount, &advance); break;
+    case BarrierEffect::ArriveDrop: is_possible = barrier->arrive_drop(amount, &advance); break;
+    case BarrierEffect::ExpectTx: is_possible = barrier->expect_tx(amount, &advance); break;
+    case BarrierEffect::CompleteTx: is_possible = barrier->complete_tx(amount, &advance); break;
   }
-  if (error != nullptr) {
-    std::string why = where() + ": " + error;
-    if (effect == BarrierEffect::Arrive || effect == BarrierEffect::ArriveDrop)
-      why += ": " + describe_phase(cluster, *barrier) +
-             ". A wait (mbarrier.try_wait) for this phase is missing before the arrival of the next, or mbarrier.init "
-             "counts too few";
-    throw Fault{Status::LaunchFailure, why};
+  if (!is_possible) {
+    Fault fault{effect == BarrierEffect::ExpectTx     ? faults::too_many_bytes_expected
+                : effect == BarrierEffect::CompleteTx ? faults::too_many_bytes_delivered
+                                                      : faults::too_many_arrivals,
+                {name_of_shared(cta, offset), name_of(cta)}};
+    fault.phase = state_of(cluster, *barrier);
+    throw fault;
   }
   ++cluster.changes;
   const BarrierName name{BarrierName::Kind::Mbarrier, cta_rank, offset};
@@ -70,7 +61,7 @@ void apply(Cluster& cluster, uint32_t cta_rank, uint32_t offset, BarrierEffect e
     watchers.tell(BarrierEvent{
         event_of(effect), cluster, name, amount, {barrier->phase, barrier->pending, barrier->tx, advance}});
   }
-  using Kind = Mbarrier::Event::Kind;
+  using Kind = Contribution::Kind;
   const Kind kind = effect == BarrierEffect::ExpectTx     ? Kind::ExpectTx
                     : effect == BarrierEffect::CompleteTx ? Kind::CompleteTx
                                                           : Kind::Arrive;
@@ -134,19 +125,14 @@ void signal_barrier(Warp& w, int lane, uint32_t address, const BarrierSignal& si
 void RemoteSignal::complete(Cluster& cluster) {
   if (asynchronous && rank < cluster.ctas.size() && cluster.ctas[rank].exited &&
       cluster.barrier.phase > cluster_phase) {
-    const Fault gone{Status::LaunchFailure, subject(cluster.ctas[rank]) +
-                                                " has exited before a tcgen05.commit has arrived at its mbarrier: one "
-                                                "of its threads must wait for the last commit before it ends"};
+    const Fault gone{faults::exit_before_commit, {name_of(cluster.ctas[rank])}};
     return tolerate_violation(cluster, Habit::ExitBeforeOwnCommit, gone, nullptr, &origin);
   }
   // A cluster barrier after the signal let the other CTA exit. Its arrival was relaxed, because a release waits for
   // signals.
   if (issuer != nullptr && rank < cluster.ctas.size() && cluster.ctas[rank].exited &&
       cluster.barrier.phase > cluster_phase) {
-    const Fault gone{Status::LaunchFailure,
-                     subject(cluster.ctas[rank]) +
-                         " has exited before an arrival at its mbarrier: the cluster barrier after the arrival is "
-                         "relaxed, and barrier.cluster.arrive.release is required"};
+    const Fault gone{faults::exit_before_relaxed_arrival, {name_of(cluster.ctas[rank])}};
     tolerate_violation(cluster, Habit::RelaxedClusterExit, gone, nullptr, &origin);
     --issuer->signals_in_flight;
     return;

@@ -137,14 +137,14 @@ Flow shfl(Warp& w, const Shfl& o, Mask m) {
 void decode_shfl(Decoder& d) {
   static constexpr std::pair<std::string_view, Shuffle> kHow[] = {
       {"idx", Shuffle::Idx}, {"up", Shuffle::Up}, {"down", Shuffle::Down}, {"bfly", Shuffle::Bfly}};
-  if (!d.has("sync")) d.unsupported("shfl without .sync was removed from PTX");
+  if (!d.has("sync")) d.unsupported(faults::shfl_without_sync);
   d.ignore({"b32"});
   d.emit<shfl>({.d = target_of(d),
                 .a = d.source(1, Type::B32),
                 .b = d.source(2, Type::B32),
                 .c = d.source(3, Type::B32),
                 .members = d.source(4, Type::B32),
-                .how = d.one_of(kHow, "a mode is required")});
+                .how = d.one_of(kHow, faults::mode_required)});
 }
 
 // ---- vote
@@ -176,12 +176,12 @@ Flow vote(Warp& w, const Vote& o, Mask m) {
 void decode_vote(Decoder& d) {
   static constexpr std::pair<std::string_view, Question> kWhat[] = {
       {"all", Question::All}, {"any", Question::Any}, {"uni", Question::Uni}, {"ballot", Question::Ballot}};
-  if (!d.has("sync")) d.unsupported("vote without .sync was removed from PTX");
+  if (!d.has("sync")) d.unsupported(faults::vote_without_sync);
   d.ignore({"b32", "pred"});
   d.emit<vote>({.d = d.destination(0, 4),
                 .a = d.predicate_source(d.operand(1)),
                 .members = d.source(2, Type::B32),
-                .what = d.one_of(kWhat, "a mode is required")});
+                .what = d.one_of(kWhat, faults::mode_required)});
 }
 
 // ---- match
@@ -280,7 +280,7 @@ void decode_redux(Decoder& d) {
   const Redux o{.d = d.destination(0, 4),
                 .a = d.source(1, type),
                 .members = d.source(2, Type::B32),
-                .how = d.one_of(kHow, "an operation is required"),
+                .how = d.one_of(kHow, faults::operation_required),
                 .is_signed = type == Type::S32,
                 .absolute = type == Type::F32 && d.has("abs"),
                 .nan = type == Type::F32 && d.has("NaN")};

@@ -62,10 +62,6 @@ uint32_t element_address(const Descriptor& d, int row, int k) {
          kk % deep * static_cast<uint32_t>(span(d.swizzle)) + kk / deep * d.stride;
 }
 
-[[noreturn]] void illegal(const char* operand, const std::string& message) {
-  throw Fault{Status::IllegalInstruction, std::string("the shared-memory descriptor of ") + operand + " " + message};
-}
-
 Descriptor decode_fields(uint64_t bits) {
   Descriptor d;
   d.start = static_cast<uint32_t>(bits & 0x3FFF) << 4;
@@ -77,7 +73,7 @@ Descriptor decode_fields(uint64_t bits) {
 
 const char* layout_name(uint8_t layout) {
   const char* const names[] = {"unknown",     "no swizzle",   "32B swizzle",
-                               "64B swizzle", "128B swizzle", "128B swizzle with 32B atoms"};
+                               "64B swizzle", "128B swizzle", "128B_ATOM_32B swizzle"};
   return layout < 6 ? names[layout] : "another swizzle";
 }
 
@@ -87,23 +83,18 @@ Descriptor decode_tcgen05(uint64_t bits, const char* operand) {
   Descriptor d = decode_fields(bits);
   const auto constant = static_cast<uint32_t>(bits >> 46 & 7);
   if (constant != 1) {
-    illegal(operand, "(" + base::hex(bits) + ") must have 0b001 in bits 46..48, found " + std::to_string(constant) +
-                         (constant == 0 ? ": this looks like a wgmma descriptor, tcgen05 has other codes" : ""));
+    throw Fault{constant == 0 ? faults::descriptor_of_wgmma : faults::descriptor_constant, {operand, bits, constant}};
   }
   if (bits >> 14 & 3 || bits >> 30 & 3 || bits >> 53 & 0xFF)
-    illegal(operand, "(" + base::hex(bits) + ") has reserved bits set (14..15, 30..31 or 53..60)");
-  if (bits >> 52 & 1)
-    illegal(operand,
-            "(" + base::hex(bits) + ") uses the absolute leading-dimension mode (bit 52), which sm_100a does not have");
+    throw Fault{faults::descriptor_reserved_bits, {operand, bits}};
+  if (bits >> 52 & 1) throw Fault{faults::descriptor_absolute_mode, {operand, bits}};
   switch (bits >> 61) {
     case 0: d.swizzle = Swizzle::None; break;
     case 1: d.swizzle = Swizzle::Bytes128Atom32; break;
     case 2: d.swizzle = Swizzle::Bytes128; break;
     case 4: d.swizzle = Swizzle::Bytes64; break;
     case 6: d.swizzle = Swizzle::Bytes32; break;
-    default:
-      illegal(operand, "(" + base::hex(bits) + ") has the swizzle code " + std::to_string(bits >> 61) +
-                           " in bits 61..63: 0, 1, 2, 4 and 6 exist");
+    default: throw Fault{faults::descriptor_swizzle, {operand, bits, bits >> 61}};
   }
   return d;
 }
@@ -111,8 +102,8 @@ Descriptor decode_tcgen05(uint64_t bits, const char* operand) {
 Descriptor decode_wgmma(uint64_t bits, const char* operand) {
   Descriptor d = decode_fields(bits);
   if (bits >> 14 & 3 || bits >> 30 & 3 || bits >> 46 & 7 || bits >> 52 & 0x3FF) {
-    illegal(operand, "(" + base::hex(bits) + ") has reserved bits set (14..15, 30..31, 46..48 or 52..61)" +
-                         (bits >> 46 & 7 ? ": bit 46 belongs to tcgen05 descriptors" : ""));
+    throw Fault{bits >> 46 & 7 ? faults::descriptor_of_tcgen05 : faults::wgmma_descriptor_reserved_bits,
+                {operand, bits}};
   }
   switch (bits >> 62) {
     case 0: d.swizzle = Swizzle::None; break;
@@ -160,16 +151,13 @@ void check_tile(const Cta& cta, const Descriptor& d, int rows, const char* opera
       d.mn_major ? element_address(d, rows - 1, d.k_bytes / d.element - 1) : chunks(rows - 1, d.k_bytes / 16 - 1);
   if (d.start < Gpu::smem_reserved || (last | 127u) >= cta.smem.size()) {
     if (const auto at = find(true, outside))
-      throw Fault{Status::IllegalAddress, std::string("operand ") + operand + " of the MMA reaches shared offset " +
-                                              base::hex(*at) + " of " + name_of(cta) + ", which has " +
-                                              base::hex(Gpu::smem_reserved) + " .. " + base::hex(cta.smem.size())};
+      throw Fault{faults::operand_outside_shared, {operand, *at, name_of(cta), Gpu::smem_reserved, cta.smem.size()}};
   }
   if (cta.layout.empty()) return;
   if (const auto at = find(false, laid_out_otherwise))
-    throw Fault{Status::LaunchFailure, std::string("operand ") + operand + " is read with " + layout_name(expected) +
-                                           ", but TMA wrote " + name_of_shared(cta, *at) + " of " + name_of(cta) +
-                                           " with " + layout_name(cta.layout[*at / 128]) +
-                                           ": the tensor map and the descriptor must agree"};
+    throw Fault{
+        faults::operand_with_other_swizzle,
+        {operand, layout_name(expected), name_of_shared(cta, *at), name_of(cta), layout_name(cta.layout[*at / 128])}};
 }
 
 std::vector<Range> tile_ranges(const Descriptor& d, int first, int rows) {

@@ -229,8 +229,8 @@ void decode_mma(Decoder& d) {
   if (d.last_type() == Type::F64) return tensor::decode_mma_f64(d);
   if (d.has("b1")) return tensor::decode_mma_bits(d);
   if (d.has("m8n8k4")) return tensor::decode_mma_quad_pairs(d);
-  if (d.has("block_scale")) d.unsupported("products with scaled blocks are not simulated");
-  if (!d.has("row") || !d.has("col")) d.unsupported("only A by rows and B by columns");
+  if (d.has("block_scale")) d.unsupported(faults::scaled_products);
+  if (!d.has("row") || !d.has("col")) d.unsupported(faults::only_row_col);
   d.ignore({"kind::f8f6f4"});
   Mma o;
   d.for_modifiers(
@@ -243,7 +243,7 @@ void decode_mma(Decoder& d) {
   });
   const std::vector<Type> types = tensor::types_of(d);
   o.has_nibbles = fours.size() == 2;
-  if (types.size() != (o.has_nibbles ? 2 : 4)) d.unsupported("four types are required");
+  if (types.size() != (o.has_nibbles ? 2 : 4)) d.unsupported(faults::four_types_required);
   o.a_format = o.has_nibbles ? fours[0] : tensor::format_of(d, types[1]);
   o.b_format = o.has_nibbles ? fours[1] : tensor::format_of(d, types[2]);
   o.result = tensor::result_of(types[0]);
@@ -258,10 +258,10 @@ void decode_mma(Decoder& d) {
   const size_t b_bytes = static_cast<size_t>(o.k * tensor::element_bytes(o.a_format)) / (o.has_nibbles ? 2 : 1),
                a_bytes = o.is_sparse ? b_bytes / 2 : b_bytes;
   const size_t accumulators = o.rows / (o.result == tensor::ResultFormat::F16 ? 8 : 4);
-  if ((a_bytes != 32 && a_bytes != 16) || (o.rows != 16 && o.rows != 8)) d.unsupported("this shape");
+  if ((a_bytes != 32 && a_bytes != 16) || (o.rows != 16 && o.rows != 8)) d.unsupported(faults::unknown_shape);
   if (o.a.size() != a_bytes * o.rows / 128 || o.b.size() != b_bytes / 16 || o.c.size() != accumulators ||
       o.d.size() != accumulators)
-    d.unsupported("the number of registers does not match the shape");
+    d.unsupported(faults::registers_of_shape);
   if (o.is_sparse) {
     const int elements = o.a_format == Format::TF32 ? 2 : o.has_nibbles ? 8 : 4;  // of B, for each nibble
     o.layout = {.is_small = tensor::element_bytes(o.a_format) == 1,

@@ -55,7 +55,7 @@ void tensor::decode_mma_bits(Decoder& d) {
   o.c = d.sources(d.operand(3), Type::B32);
   if ((o.rows != 8 && o.rows != 16) || o.b.size() != o.k / 128 || o.a.size() != o.rows / 8 * o.b.size() ||
       o.c.size() != o.rows / 4 || o.d.size() != o.c.size())
-    d.unsupported("this shape");
+    d.unsupported(faults::unknown_shape);
   d.emit<mma_bits>(std::move(o));
 }
 

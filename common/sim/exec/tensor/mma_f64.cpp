@@ -64,7 +64,7 @@ Flow mma_f64(Warp& w, const DoubleMma& o, Mask m) {
 
 void tensor::decode_mma_f64(Decoder& d) {
   d.ignore({"row", "col"});
-  if (tensor::types_of(d).size() != 4) d.unsupported("four types are required");
+  if (tensor::types_of(d).size() != 4) d.unsupported(faults::four_types_required);
   DoubleMma o;
   d.for_modifiers(
       [&](const std::string& modifier) { return std::sscanf(modifier.c_str(), "m%zun8k%zu", &o.rows, &o.k) == 2; });
@@ -77,7 +77,7 @@ void tensor::decode_mma_f64(Decoder& d) {
   const bool known = (o.rows == 8 && o.k == 4) || (o.rows == 16 && (o.k == 4 || o.k == 8 || o.k == 16));
   if (!known || o.a.size() != o.rows * o.k / 32 || o.b.size() != o.k / 4 || o.c.size() != o.rows / 4 ||
       o.d.size() != o.rows / 4)
-    d.unsupported("this shape");
+    d.unsupported(faults::unknown_shape);
   d.emit<mma_f64>(std::move(o));
 }
 

@@ -83,7 +83,7 @@ void tensor::decode_mma_quad_pairs(Decoder& d) {
   });
   const std::vector<Type> types = tensor::types_of(d);
   if (types.size() != 4 || by_rows.size() != 2 || types[1] != Type::F16 || types[2] != Type::F16)
-    d.unsupported("this form is unknown");
+    d.unsupported(faults::unknown_form);
   o.a_by_rows = by_rows[0], o.b_by_rows = by_rows[1];
   o.d_is_half = types[0] == Type::F16, o.c_is_half = types[3] == Type::F16;
   o.d = d.destinations(d.operand(0), 4);
@@ -91,7 +91,7 @@ void tensor::decode_mma_quad_pairs(Decoder& d) {
   o.b = d.sources(d.operand(2), Type::B32);
   o.c = d.sources(d.operand(3), Type::B32);
   if (o.a.size() != 2 || o.b.size() != 2 || o.c.size() != (o.c_is_half ? 4 : 8) || o.d.size() != (o.d_is_half ? 4 : 8))
-    d.unsupported("the number of registers does not match the shape");
+    d.unsupported(faults::registers_of_shape);
   d.emit<mma_quad_pairs>(std::move(o));
 }
 

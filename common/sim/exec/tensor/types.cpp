@@ -22,7 +22,7 @@ Format format_of(const Decoder& d, ptx::Type type) {
     case ptx::Type::E5M2: return Format::E5M2;
     case ptx::Type::S8: return Format::S8;
     case ptx::Type::U8: return Format::U8;
-    default: d.unsupported("a type of its operands");
+    default: d.unsupported(faults::type_of_operands);
   }
 }
 

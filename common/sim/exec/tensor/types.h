@@ -11,7 +11,7 @@ namespace sim::tensor {
 /// All types among the modifiers, in their order.
 std::vector<ptx::Type> types_of(const Decoder& d);
 
-/// The format of a multiplied operand; throws Unsupported if the tensor core does not support the type.
+/// The format of a multiplied operand; throws Fault if the tensor core does not support the type.
 Format format_of(const Decoder& d, ptx::Type type);
 /// The format of an accumulator: .f32, .f16, else .s32.
 ResultFormat result_of(ptx::Type type);

@@ -106,19 +106,17 @@ Cta::Warpgroup& group_of(Warp& w) {
   const size_t index = w.index / 4;
   if (cta.warpgroups.size() <= index) cta.warpgroups.resize(index + 1);
   if (!cta.warpgroups[index]) cta.warpgroups[index] = std::make_shared<Cta::Warpgroup>();
-  if ((index + 1) * 4 > cta.warps.size()) {
-    throw Fault{Status::IllegalInstruction,
-                "wgmma needs a whole warpgroup of four warps, but warp " + std::to_string(w.index) +
-                    " belongs to an incomplete one (the CTA has " + std::to_string(cta.warps.size()) + " warps)"};
-  }
+  if ((index + 1) * 4 > cta.warps.size()) { throw Fault{faults::incomplete_warpgroup, {w.index, cta.warps.size()}}; }
   return *cta.warpgroups[index];
 }
 
+Fault as_habit(Habit habit, Fault fault) {
+  fault.habit = habit;
+  return fault;
+}
+
 void require_wgmma(Warp& w) {
-  if (!cluster_of(w).launch->gpu->has_wgmma) {
-    throw Fault{Status::IllegalInstruction, "this GPU (" + cluster_of(w).launch->gpu->name +
-                                                ") has no wgmma: it exists on compute capability 9.0 only"};
-  }
+  if (!cluster_of(w).launch->gpu->has_wgmma) { throw Fault{faults::no_wgmma, {cluster_of(w).launch->gpu->name}}; }
 }
 
 /// The warps of a warpgroup that an operation covers: one, or all of them.
@@ -430,25 +428,11 @@ void check_warpgroups_have_read(Cluster& cluster, const Cta& cta, uint32_t offse
           by != nullptr && by->cta == &cta && by->index / 4 == group && !(entry->issued >> by->index % 4 & 1);
       for (size_t warp = 0; comes_first && warp < 4; ++warp) {
         if (!(entry->done >> warp & 1) || !(reads_b || overlaps(all.a[warp]))) continue;
-        throw Fault{Status::LaunchFailure,
-                    std::string(what) + " of what a wgmma reads, before its own warp has issued that; but warp " +
-                        std::to_string(4 * group + warp) +
-                        " of the warpgroup has read it already. The ISA does not say that the four begin together: a "
-                        "barrier of the four before wgmma.mma_async is required. Hardware begins them as one, which "
-                        "--tolerate " +
-                        text_of(Habit::WarpgroupAcquire).name + " does, too",
-                    -1, Habit::WarpgroupAcquire};
+        throw as_habit(Habit::WarpgroupAcquire, {faults::store_before_wgmma, {what, 4 * group + warp}});
       }
       for (size_t warp = 0; warp < 4; ++warp) {
         if (entry->done >> warp & 1 || !(reads_b || overlaps(all.a[warp]))) continue;
-        throw Fault{
-            Status::LaunchFailure,
-            std::string(what) + " overwrites what a wgmma of warp " + std::to_string(4 * group + warp) +
-                " has still to read, and another warp of its warpgroup has read already. Either nothing waits for the "
-                "wgmma before that, or not for all four warps, of which the ISA does not say that they complete "
-                "together (--check says which it is): wgmma.wait_group in each warp, and a barrier of the four after "
-                "it, are required. Hardware completes the four as one, which --tolerate " +
-                text_of(Habit::WarpgroupRelease).name + " does, too"};
+        throw as_habit(Habit::WarpgroupRelease, {faults::store_under_wgmma, {what, 4 * group + warp}});
       }
     }
   }
@@ -469,11 +453,7 @@ std::shared_ptr<Cta::Warpgroup::Entry> reach(Warp& w, Cta::Warpgroup& group, con
     group.entries.back()->origin = origin_of(w, 0);
   }
   std::shared_ptr<Cta::Warpgroup::Entry> entry = group.entries[at];
-  if (entry->operands != operands) {
-    throw Fault{Status::LaunchFailure,
-                "the warps of a warpgroup execute different sequences of wgmma and wgmma.commit_group: all four must "
-                "execute the same"};
-  }
+  if (entry->operands != operands) { throw Fault{faults::warpgroup_sequences_differ}; }
   entry->issued |= 1u << warp;
   const bool is_complete = entry->issued == 0xF;
   if (is_complete) {
@@ -507,17 +487,13 @@ Flow mma(Warp& w, const WgmmaOperands& o, Mask m) {
   const std::shared_ptr<Cta::Warpgroup::Entry> reached = reach(w, group, &o, &begins, &share);
   Cta::Warpgroup::Entry& entry = *reached;
   if (entry.issued != 1u << (w.index % 4) && (entry.a != a || entry.b != b || entry.accumulate != accumulate)) {
-    throw Fault{Status::LaunchFailure,
-                "the warps of a warpgroup execute a wgmma with different descriptors or scale-d"};
+    throw Fault{faults::warpgroup_operands_differ};
   }
   entry.a = a, entry.b = b, entry.accumulate = accumulate;
   if (!o.a_in_registers) tensor::decode_wgmma(a, "A");
   tensor::decode_wgmma(b, "B");
   const auto copy_register = [&](int32_t slot, const char* what, std::array<uint32_t, 32>& to) {
-    if (is_pending(w, slot)) {
-      throw Fault{Status::LaunchFailure, std::string("wgmma takes ") + what +
-                                             " from a register that an unfinished operation has still to write"};
-    }
+    if (is_pending(w, slot)) { throw Fault{faults::wgmma_of_unfinished, {what}}; }
     std::memcpy(to.data(), lanes<uint32_t>(w, slot), sizeof to);
   };
   if ((o.a_in_registers || o.is_sparse) && !entry.registers)
@@ -627,7 +603,7 @@ void decode_mma_async(Decoder& d) {
   const std::vector<Type> types = tensor::types_of(d);
   o.are_bits = d.has("b1");
   if (o.n < 8 || o.n > 256 || o.n % 8 != 0 || types.size() != (o.are_bits ? 1 : 3))
-    d.unsupported("this shape or these types");
+    d.unsupported(faults::unknown_shape_or_types);
   if (o.are_bits) {
     d.ignore({"b1", "and", "popc"});
     o.a_format = o.b_format = Format::U8;  // bits are handled as bytes of memory
@@ -638,11 +614,11 @@ void decode_mma_async(Decoder& d) {
   o.result = tensor::result_of(types[0]);
   o.accumulators = d.destinations(d.operand(0), 4);
   if (o.accumulators.size() != static_cast<size_t>(o.result == tensor::ResultFormat::F16 ? o.n / 4 : o.n / 2))
-    d.unsupported("the number of accumulators does not match N");
+    d.unsupported(faults::accumulators_of_n);
   o.a_in_registers = d.is_vector(1);
   if (o.a_in_registers) {
     const auto list = d.elements(d.operand(1));
-    if (list.size() != o.a_registers.size()) d.unsupported("A has four registers");
+    if (list.size() != o.a_registers.size()) d.unsupported(faults::registers_of_a);
     for (size_t i = 0; i < list.size(); ++i) {
       o.a_registers[i] = d.source(list[i], Type::B32);
       o.a_slots.push_back({o.a_registers[i], static_cast<uint16_t>(4 * 32)});

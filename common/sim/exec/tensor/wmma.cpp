@@ -176,7 +176,7 @@ Shape shape_of(Decoder& d) {
   d.for_modifiers([&](const std::string& modifier) {
     return std::sscanf(modifier.c_str(), "m%dn%dk%d", &shape.m, &shape.n, &shape.k) == 3;
   });
-  if (shape.k == 0) d.unsupported("a shape is required");
+  if (shape.k == 0) d.unsupported(faults::shape_required);
   return shape;
 }
 
@@ -187,7 +187,7 @@ std::vector<int32_t> registers_of(Decoder& d, size_t index, const Fragment& frag
   std::vector<int32_t> slots =
       are_destinations ? d.destinations(operand, wide ? 8 : 4) : d.sources(operand, wide ? Type::B64 : Type::B32);
   const size_t room = slots.size() * (wide ? 1 : 32 / static_cast<size_t>(fragment.bits));
-  if (room < fragment.per_lane()) d.unsupported("the number of registers does not match the shape");
+  if (room < fragment.per_lane()) d.unsupported(faults::registers_of_shape);
   return slots;
 }
 
@@ -198,7 +198,7 @@ void decode_multiply(Decoder& d) {
   d.ignore({"row", "col", "rn"});  // fragments do not depend on the layout in memory
   std::vector<Type> types = tensor::types_of(d);
   if (types.size() == 2) types.insert(types.begin() + 1, {Type::F16, Type::F16});  // D and C alone
-  if (types.size() != 4 || types[0] != types[3]) d.unsupported("these types");
+  if (types.size() != 4 || types[0] != types[3]) d.unsupported(faults::unknown_types);
   Multiply o;
   o.rows = shape.m, o.columns = shape.n, o.k = shape.k;
   o.is_double = types[1] == Type::F64;
@@ -222,7 +222,7 @@ void decode_transfer(Decoder& d) {
   o.stores = STORES;
   o.column_major = d.has("col");
   o.fragment = {is_b ? shape.k : shape.m, is_a ? shape.k : shape.n, bits_of(d.last_type())};
-  if (o.fragment.bits < 8) d.unsupported("elements of less than a byte");
+  if (o.fragment.bits < 8) d.unsupported(faults::small_elements);
   o.registers = registers_of(d, STORES ? 1 : 0, o.fragment, !STORES);
   o.at.address = d.address(STORES ? 0 : 1);
   o.at.space = d.has("global")                           ? ptx::Space::Global

@@ -60,8 +60,7 @@ def _sites(context: Context, level: str, arch: int, rows: Sequence[Fields]) -> s
         found = {row["config"]: measured[key_of(row)] for row in some if key_of(row) in measured}
         if some[0]["verdict"] == study.REQUIRED and found and not any(any(one.wrong) for one in found.values()):
             silent.append(str(line))
-        # What the device says of a fault is the first configuration's: others have other addresses.
-        details = [some[0]["message"]] if word == verdict.FAULT else sorted(
+        details = [some[0]["fault"]] if word == verdict.FAULT else sorted(
             {detail for row in some for detail in _without(row, now)[1]})
         shared = [f"`{instruction}`", study.outcome_of(some[0])]
         if len(configs) > 1:

@@ -59,12 +59,8 @@ Flow alloc(Warp& w, const AllocOperands& o, Mask m) {
   Cta& cta = *w.cta;
   const uint32_t columns = uniform<uint32_t>(w, o.columns, m);
   const uint32_t address = to_shared(o.result.of(w, first_lane(m)), "tcgen05.alloc");
-  if (columns < 32 || columns > 512 || !std::has_single_bit(columns)) {
-    throw Fault{Status::IllegalInstruction,
-                "tcgen05.alloc of " + std::to_string(columns) + " columns: a power of two from 32 to 512 is required"};
-  }
-  if (cta.tmem.permit_relinquished)
-    throw Fault{Status::LaunchFailure, "tcgen05.alloc after tcgen05.relinquish_alloc_permit"};
+  if (columns < 32 || columns > 512 || !std::has_single_bit(columns)) { throw Fault{faults::alloc_columns, {columns}}; }
+  if (cta.tmem.permit_relinquished) throw Fault{faults::alloc_after_relinquish};
   if (o.group == 1) {
     const int first = cta.tmem.allocate(static_cast<int>(columns));
     if (first < 0) return block(w, Wait::TmemAllocation, columns);
@@ -79,16 +75,11 @@ Flow alloc(Warp& w, const AllocOperands& o, Mask m) {
   }
   const Cta::TmemRequest other = peer.tmem_allocation;
   peer.tmem_allocation = {};
-  if (other.columns != columns) {
-    throw Fault{Status::LaunchFailure, "tcgen05.alloc with cta_group::2: one CTA asks for " + std::to_string(columns) +
-                                           " columns, its peer for " + std::to_string(other.columns)};
-  }
+  if (other.columns != columns) { throw Fault{faults::alloc_of_pair_differs, {columns, other.columns}}; }
   const int first = cta.tmem.allocate(static_cast<int>(columns)),
             second = peer.tmem.allocate(static_cast<int>(columns));
   if (first < 0 || first != second) {
-    throw Fault{Status::LaunchFailure, "tcgen05.alloc with cta_group::2 finds no " + std::to_string(columns) +
-                                           " columns free in both CTAs: " + cta.tmem.describe() + " and " +
-                                           peer.tmem.describe() + " are taken"};
+    throw Fault{faults::alloc_of_pair_finds_none, {columns, cta.tmem.describe(), peer.tmem.describe()}};
   }
   Warp& peers = peer.warps[other.warp];
   grant(cluster, w, w.split().pc, address, first, columns, 2);
@@ -103,9 +94,7 @@ void release(Warp& w, uint32_t address, uint32_t columns) {
   Cta& cta = *w.cta;
   const int first = static_cast<int>(address & 0xFFFF), count = static_cast<int>(columns);
   if (address >> 16 == 0 && cta.tmem.release(first, count)) return;
-  const Fault fault{Status::LaunchFailure, "tcgen05.dealloc of " + std::to_string(columns) + " columns at " +
-                                               base::hex(address) + " in CTA " + std::to_string(cta.rank) +
-                                               ": allocated are " + cta.tmem.describe()};
+  const Fault fault{faults::dealloc_of_free, {columns, address, cta.rank, cta.tmem.describe()}};
   if (address >> 16 != 0 || !cta.tmem.was_released(first, count)) throw fault;
   tolerate_violation(*cta.cluster, Habit::RepeatedDealloc, fault, &w, nullptr);
 }

@@ -54,10 +54,7 @@ Flow commit(Warp& w, const CommitOperands& o, Mask m) {
       commit->ranks.push_back(address >> kSharedRankShift);
     }
     for (const uint32_t rank : commit->ranks) {
-      if (rank >= size)
-        throw Fault{Status::IllegalAddress,
-                    "tcgen05.commit to CTA rank " + std::to_string(rank) + " of a cluster of " + std::to_string(size),
-                    lane};
+      if (rank >= size) throw Fault{faults::commit_to_no_cta, {rank, size}, lane};
     }
     SignalEvent told{SignalEvent::What::Tensor, cluster_of(w), w.cta->rank, commit->offset, &w, lane};
     told.group = o.group;

@@ -47,11 +47,9 @@ class TmemCopy final : public AsyncOperation {
     const CopyOperands& o = *operands;
     for (int c = 0; c < o.group; ++c) {
       Cta& cta = cluster.ctas[rank + static_cast<uint32_t>(c)];
-      if (cta.exited)
-        throw Fault{Status::LaunchFailure, "tcgen05.cp needs CTA " + std::to_string(cta.rank) + ", which has exited"};
+      if (cta.exited) throw Fault{faults::tensor_copy_after_exit, {cta.rank}};
       const int words = o.shape.bytes / 4, column0 = tmem_column(address);
-      if (!cta.tmem.allocated(column0, words))
-        throw Fault{Status::LaunchFailure, "tcgen05.cp to columns that are not allocated: " + cta.tmem.describe()};
+      if (!cta.tmem.allocated(column0, words)) throw Fault{faults::tensor_copy_not_allocated, {cta.tmem.describe()}};
       tensor::check_tile(cta, source, o.shape.rows, "tcgen05.cp");
       for (int row = 0; row < o.shape.rows; ++row) {
         uint8_t bytes[32];
@@ -102,10 +100,7 @@ Flow copy(Warp& w, const CopyOperands& o, Mask m) {
     copy->rank = leader_of(*w.cta, o.group);
     copy->address = o.to.of(w, lane);
     if (o.spread == Spread::Quarters && tmem_lane(copy->address) > 31) {
-      throw Fault{Status::IllegalInstruction,
-                  "tcgen05.cp.4x256b at lane " + std::to_string(tmem_lane(copy->address)) +
-                      ": its rows go to this lane and every 32nd after it, so it must be 0 to 31",
-                  lane};
+      throw Fault{faults::tensor_copy_lane, {tmem_lane(copy->address)}, lane};
     }
     copy->source = tensor::decode_tcgen05(lanes<uint64_t>(w, o.source)[lane], "tcgen05.cp");
     copy->source.k_bytes = o.shape.bytes;
@@ -134,7 +129,7 @@ void decode_copy(Decoder& d) {
                                                                    {"32x128b", {32, 16}}};
   CopyOperands o;
   o.group = group_of(d);
-  o.shape = d.one_of(kShapes, "this shape");
+  o.shape = d.one_of(kShapes, faults::unknown_shape);
   o.spread = static_cast<Spread>(1 + d.which({"warpx4", "warpx2::02_13", "warpx2::01_23", "4x256b"}));
   o.packed = d.has("b4x16_p64") ? 4 : d.has("b6x16_p32") ? 6 : 0;
   o.to = TmemOperand::decode(d, 0);

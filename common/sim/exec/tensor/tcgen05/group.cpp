@@ -6,8 +6,7 @@ namespace sim::tcgen05 {
 
 void require(Warp& w) {
   if (!cluster_of(w).launch->gpu->has_tcgen05) {
-    throw Fault{Status::IllegalInstruction, "this GPU (" + cluster_of(w).launch->gpu->name +
-                                                ") has no tcgen05: it exists from compute capability 10.0 on"};
+    throw Fault{faults::no_tensor_memory, {cluster_of(w).launch->gpu->name}};
   }
 }
 
@@ -16,21 +15,15 @@ int group_of(const Decoder& d) { return d.has("cta_group::2") ? 2 : 1; }
 Cta& peer_of(Cta& cta, const char* what) {
   Cluster& cluster = *cta.cluster;
   const uint32_t rank = cta.rank ^ 1;
-  if (rank >= cluster.ctas.size())
-    throw Fault{Status::IllegalInstruction,
-                std::string(what) + " with cta_group::2 needs a cluster with an even number of CTAs"};
+  if (rank >= cluster.ctas.size()) throw Fault{faults::pair_of_odd_cluster, {what}};
   Cta& peer = cluster.ctas[rank];
-  if (peer.exited)
-    throw Fault{Status::LaunchFailure,
-                std::string(what) + ": the peer, " + name_of(peer) + ", has exited (cluster target block not present)"};
+  if (peer.exited) throw Fault{faults::peer_has_exited, {what, name_of(peer)}};
   return peer;
 }
 
 Cta& alive(Cluster& cluster, uint32_t rank, const char* who) {
   Cta& cta = cluster.ctas[rank];
-  if (cta.exited)
-    throw Fault{Status::LaunchFailure, std::string(who) + " still needs shared and tensor memory of " + name_of(cta) +
-                                           ", which has exited (cluster target block not present)"};
+  if (cta.exited) throw Fault{faults::needed_cta_has_exited, {who, name_of(cta)}};
   return cta;
 }
 

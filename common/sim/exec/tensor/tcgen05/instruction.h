@@ -39,6 +39,7 @@ struct Variant {
 /// Decodes the descriptor for such an instruction. Throws Fault on values that do not exist or are not supported.
 InstructionDescriptor decode_instruction(uint32_t bits, const Variant& variant);
 
-[[noreturn]] void bad_instruction(uint32_t bits, const std::string& message);
+/// Throws; `more` are the details after the descriptor's bits.
+[[noreturn]] void bad_instruction(const FaultText& what, uint32_t bits, std::vector<Detail> more = {});
 
 }  // namespace sim::tcgen05

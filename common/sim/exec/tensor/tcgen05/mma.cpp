@@ -109,10 +109,8 @@ class Mma final : public AsyncOperation {
   }
   static void check_allocated(const Cta& cta, const Columns& columns) {
     if (cta.tmem.allocated(columns.first, columns.count)) return;
-    throw Fault{Status::LaunchFailure, std::string(columns.operand) + " of the MMA needs tensor memory columns " +
-                                           std::to_string(columns.first) + ".." +
-                                           std::to_string(columns.first + columns.count - 1) + " of " + name_of(cta) +
-                                           ", where allocated are: " + cta.tmem.describe()};
+    throw Fault{faults::mma_not_allocated,
+                {columns.operand, columns.first, columns.first + columns.count - 1, name_of(cta), cta.tmem.describe()}};
   }
 
   void multiply(Cluster& cluster, bool is_exact) {
@@ -274,10 +272,7 @@ class Mma final : public AsyncOperation {
 /// The swizzles that a transposed operand can have.
 void check_transposed(const tensor::Descriptor& d, Format format, const char* operand) {
   if (!d.mn_major || (d.swizzle == Swizzle::Bytes128Atom32) == (format == Format::TF32)) return;
-  throw Fault{Status::IllegalInstruction,
-              std::string("operand ") + operand + " of the MMA is transposed: " +
-                  (format == Format::TF32 ? "TF32 then needs the 128-byte swizzle with 32-byte atoms (code 1)"
-                                          : "the 128-byte swizzle with 32-byte atoms (code 1) is for TF32 only")};
+  throw Fault{format == Format::TF32 ? faults::transposed_tf32 : faults::transposed_with_atoms, {operand}};
 }
 
 struct MmaOperands {
@@ -297,10 +292,7 @@ struct MmaOperands {
 /// Throws Fault unless an operand in tensor memory begins at lane 0.
 uint32_t from_lane_0(uint32_t address, const char* operand, int lane) {
   if (tmem_lane(address) == 0) return address;
-  throw Fault{Status::IllegalInstruction,
-              std::string(operand) + " of the MMA start at TMEM lane " + std::to_string(tmem_lane(address)) +
-                  "; they take all lanes, from 0 on",
-              lane};
+  throw Fault{faults::mma_operand_lane, {operand, tmem_lane(address)}, lane};
 }
 
 /// Reads the instruction's operands for one lane. Throws Fault.
@@ -320,24 +312,14 @@ Operands operands_of(Warp& w, const MmaOperands& o, int lane, uint64_t* a_bits, 
   if (!o.a_in_tmem)
     check_transposed(all.a, all.in.a, "A");
   else if (all.in.a_mn_major)
-    bad_instruction(instruction, "asks to transpose A, which cannot be done in tensor memory");
+    bad_instruction(faults::instruction_transposes_tmem, instruction);
   else if (all.in.a != Format::E2M1x2 && tensor::stored_bits(all.in.a) < 8)
-    bad_instruction(instruction,
-                    "names elements of four or six bits for an A in tensor memory, which is not supported: the ISA "
-                    "shows their position in a byte only in figures");
+    bad_instruction(faults::instruction_small_in_tmem, instruction);
   check_transposed(all.b, all.in.b, "B");
   if (o.variant.sparse) {
     all.metadata = from_lane_0(o.metadata.of(w, lane), "the metadata", lane);
-    if (all.metadata % 2 != 0)
-      throw Fault{Status::IllegalInstruction,
-                  "the metadata of the MMA start at the odd TMEM column " + std::to_string(tmem_column(all.metadata)) +
-                      "; the address is that of a pair of columns, of which the "
-                      "instruction descriptor selects one (bits 0..1)",
-                  lane};
-    if (!all.b.mn_major && all.b.swizzle == Swizzle::Bytes32)
-      throw Fault{Status::IllegalInstruction,
-                  "B of a sparse MMA has 64 bytes of K, which a K-major layout with the 32-byte swizzle cannot hold",
-                  lane};
+    if (all.metadata % 2 != 0) throw Fault{faults::metadata_at_odd_column, {tmem_column(all.metadata)}, lane};
+    if (!all.b.mn_major && all.b.swizzle == Swizzle::Bytes32) throw Fault{faults::sparse_b_too_narrow, {}, lane};
   }
   if (all.in.factors != 0) {
     // The upper two bits name a byte of the cell, as the instruction descriptor does.
@@ -394,12 +376,10 @@ Flow mma(Warp& w, const MmaOperands& o, Mask m) {
     const int d_lane = tmem_lane(mma->d);
     const bool layout_f = in.m / group == 64 && group == 1 && !mma->stationary;
     if ((layout_f ? d_lane & ~16 : d_lane) != 0) {
-      throw Fault{Status::IllegalInstruction,
-                  "D of the MMA starts at TMEM lane " + std::to_string(d_lane) + "; " + (layout_f ? "0 or 16" : "0") +
-                      " is required" +
-                      (mma->d == ~0u ? ". The address is all ones, as uninitialised memory is: tcgen05.alloc, "
-                                       "and a barrier after it, come first"
-                                     : ""),
+      throw Fault{mma->d == ~0u ? faults::mma_d_uninitialised
+                  : layout_f    ? faults::mma_d_lane_of_half
+                                : faults::mma_d_lane,
+                  {d_lane},
                   lane};
     }
     for (size_t i = 0; i < o.disabled.size(); ++i) mma->disabled[i] = lanes<uint32_t>(w, o.disabled[i])[lane];
@@ -441,14 +421,14 @@ void decode_mma(Decoder& d) {
       {"kind::mxf4nvf4", Kind::MXF4NVF4}};
   MmaOperands o;
   Variant& v = o.variant;
-  v.kind = d.one_of(kKinds, "this kind");
+  v.kind = d.one_of(kKinds, faults::unknown_kind);
   v.group = group_of(d);
   v.stationary = d.has("ws");
   v.sparse = d.has("sp");
   if (v.stationary) {
-    if (v.sparse) d.unsupported("a sparse A with B at rest (.ws)");
-    if (v.group == 2) d.unsupported(".ws works on one CTA");
-    if (d.is_vector(4) || d.count() > 5) d.unsupported("masks of tcgen05.mma.ws");
+    if (v.sparse) d.unsupported(faults::sparse_ws);
+    if (v.group == 2) d.unsupported(faults::pair_ws);
+    if (d.is_vector(4) || d.count() > 5) d.unsupported(faults::masks_of_ws);
   }
   if (is_scaled(v.kind)) {
     d.ignore({"block_scale"});
@@ -468,10 +448,7 @@ void decode_mma(Decoder& d) {
     o.a = d.source(a, Type::B64);
   o.b = d.source(++at, Type::B64);
   if (v.sparse) o.metadata = TmemOperand::decode(d, ++at);
-  if (d.register_bits(d.operand(++at)) > 32) {
-    d.unsupported(
-        "the instruction descriptor is a 32-bit register, and this one has 64 (CUTLASS keeps it in the upper half)");
-  }
+  if (d.register_bits(d.operand(++at)) > 32) { d.unsupported(faults::wide_instruction_descriptor); }
   o.instruction = d.source(at++, Type::B32);
   if (is_scaled(v.kind)) {
     o.a_factors = TmemOperand::decode(d, at++);
@@ -479,11 +456,9 @@ void decode_mma(Decoder& d) {
   }
   if (at < d.count() && d.is_vector(at)) {
     o.disabled = d.sources(d.operand(at++), Type::B32);
-    if (o.disabled.size() > 8) d.unsupported("more than eight lane masks");
+    if (o.disabled.size() > 8) d.unsupported(faults::too_many_masks);
   }
-  if (at >= d.count()) {
-    d.unsupported("the predicate enable-input-d is missing: it says whether D is accumulated or overwritten");
-  }
+  if (at >= d.count()) { d.unsupported(faults::enable_input_d_missing); }
   o.accumulate = d.predicate_source(d.operand(at++));
   if (at < d.count()) o.scale_d = static_cast<int>(d.immediate(at));
   d.emit<mma>(std::move(o));

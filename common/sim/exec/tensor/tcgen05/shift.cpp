@@ -25,8 +25,7 @@ class TmemShift final : public AsyncOperation {
     for (int c = 0; c < group; ++c) {
       Cta& cta = alive(cluster, rank + static_cast<uint32_t>(c), "tcgen05.shift");
       const int column = tmem_column(address), lane = tmem_lane(address);
-      if (!cta.tmem.allocated(column, kColumns))
-        throw Fault{Status::LaunchFailure, "tcgen05.shift of columns that are not allocated: " + cta.tmem.describe()};
+      if (!cta.tmem.allocated(column, kColumns)) throw Fault{faults::shift_not_allocated, {cta.tmem.describe()}};
       for (int i = 0; i < kColumns; ++i) {
         auto* const cells = &cta.tmem.column(column + i)[lane];
         std::memmove(cells, cells + 1, (kLanes - 1) * sizeof *cells);
@@ -48,10 +47,7 @@ Flow shift(Warp& w, const ShiftOperands& o, Mask m) {
     shift->rank = leader_of(*w.cta, o.group);
     shift->address = o.at.of(w, lane);
     const int first = tmem_lane(shift->address), column = tmem_column(shift->address);
-    if (first % kLanes != 0 || first >= 128) {
-      throw Fault{Status::LaunchFailure,
-                  "tcgen05.shift begins at lane " + std::to_string(first) + "; it can begin at lanes 0, 32, 64 and 96"};
-    }
+    if (first % kLanes != 0 || first >= 128) { throw Fault{faults::shift_lane, {first}}; }
     if (cluster.watchers.want(EventKind::Operands)) {
       TensorAccesses seen{.group = static_cast<uint32_t>(o.group), .result = Role::TensorCopy, .accumulates = false};
       for (int c = 0; c < o.group; ++c) {

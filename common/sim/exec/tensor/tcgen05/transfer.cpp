@@ -53,21 +53,14 @@ int access_lane(const Cta& cta, uint32_t warp, uint32_t address, const TransferO
   const uint32_t named = address >> 16;
   const bool whole = o.shape == Shape::Lanes32x32b;
   if (named / 32 % 4 != 0 && static_cast<int>(named / 32 % 4) != quarter) {
-    throw Fault{Status::LaunchFailure, std::string(what) + ": warp " + std::to_string(warp) + " can reach TMEM lanes " +
-                                           std::to_string(32 * quarter) + ".." + std::to_string(32 * quarter + 31) +
-                                           " (its index modulo 4 decides), but the address names lane " +
-                                           std::to_string(named)};
+    throw Fault{faults::transfer_out_of_reach, {what, warp, 32 * quarter, 32 * quarter + 31, named}};
   }
   if (named % 32 != 0 && (whole || named % 32 != 16)) {
-    throw Fault{Status::IllegalInstruction, std::string(what) + " at TMEM lane " + std::to_string(named) +
-                                                ": this shape starts at the first lane of a warp's quarter" +
-                                                (whole ? "" : " or 16 lanes on")};
+    throw Fault{whole ? faults::transfer_at_no_quarter : faults::transfer_at_no_half, {what, named}};
   }
   const int first = tmem_column(address), columns = o.columns();
   if (!cta.tmem.allocated(first, columns)) {
-    throw Fault{Status::LaunchFailure, std::string(what) + " of tensor memory columns " + std::to_string(first) + ".." +
-                                           std::to_string(first + columns - 1) + ": allocated are " +
-                                           cta.tmem.describe()};
+    throw Fault{faults::transfer_not_allocated, {what, first, first + columns - 1, cta.tmem.describe()}};
   }
   return 32 * quarter + static_cast<int>(named % 32);
 }
@@ -171,8 +164,7 @@ uint32_t begin_transfer(Warp& w, const TransferOperands& o, Mask m, const char* 
   const uint32_t address = o.at.of(w, first_lane(m));
   for (Mask rest = m; rest; rest &= rest - 1) {
     if (o.at.of(w, first_lane(rest)) != address) {
-      throw Fault{Status::LaunchFailure, "tcgen05.ld and st need the same TMEM address in all lanes of the warp",
-                  first_lane(rest)};
+      throw Fault{faults::transfer_of_several_addresses, {}, first_lane(rest)};
     }
   }
   access_lane(*w.cta, w.index, address, o, what);
@@ -206,9 +198,7 @@ void require_stored(Warp& w, const TransferOperands& o, uint32_t address, Mask m
     is_stored &= cta.tmem.column(column0 + cell.column)[lane0 + cell.lane] != Tmem::kPoison;
   });
   if (is_stored) return;
-  const Fault fault{
-      Status::LaunchFailure,
-      "tcgen05.ld of what an unfinished tcgen05.st has still to store: tcgen05.wait::st is required before"};
+  const Fault fault{faults::load_of_unfinished_store};
   tolerate_violation(cluster_of(w), Habit::StoreWithoutWait, fault, &w, nullptr);
 }
 
@@ -293,7 +283,7 @@ void decode_transfer(Decoder& d) {
                                                                    {"16x32bx2", Shape::Lanes16x32bx2}};
   d.ignore({"x1", "x2", "x4", "x8", "x16", "x32", "x64", "x128", "b32"});
   TransferOperands o;
-  o.shape = d.one_of(kShapes, "this shape");
+  o.shape = d.one_of(kShapes, faults::unknown_shape);
   o.packed = d.which({"pack::16b", "unpack::16b"}) >= 0;
   o.at = TmemOperand::decode(d, STORES ? 0 : 1);
   const bool halves = o.shape == Shape::Lanes16x32bx2;
