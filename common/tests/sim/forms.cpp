@@ -5,6 +5,7 @@
 
 #include "exec/core/program.h"
 #include "ptx/module.h"
+#include "report/text.h"
 #include "support.h"
 
 namespace sim::test {
@@ -27,7 +28,10 @@ std::vector<std::string> unknown_of(const std::string& instruction) {
       ".reg .b32 a<128>; .param .b32 result, word; .param .align 8 .b8 argument[8];\n" + instruction + "\nend:";
   try {
     const auto module = ptx::parse(source.text(), instruction);
-    return decode(*module, *module->find("k"), Placement{})->unknown;
+    std::vector<std::string> found;
+    for (const Fault& fault : decode(*module, *module->find("k"), Placement{})->unknown)
+      found.push_back(report::sentence(*fault.what, fault.details));
+    return found;
   } catch (const ptx::SyntaxError& error) { return {error.message}; }
 }
 
