@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Optional
 
 from ladder import command, files
-from ladder.contact import catalogue, importing, report, steps
+from ladder.contact import catalogue, importing, report, visit
 from ladder.contact.machine import Machine
 from ladder.contact.state import FORMAT, NAME, State
 from ladder.levels import gpus, names
@@ -70,7 +70,7 @@ def ask(name: str, arch: int, build: Optional[Path]) -> int:
     return 0
 
 
-def build(run: steps.Run, parts: list[str]) -> None:
+def build(run: visit.Run, parts: list[str]) -> None:
     """What the parts need."""
     levels = [level for level in names.all_names() if names.has_kernel(level, run.arch)]
     targets = ["cudart", "cuda"] * run.simulated
@@ -89,11 +89,11 @@ def build(run: steps.Run, parts: list[str]) -> None:
 def record(build_folder: Path) -> int:
     rows = []
     for arch in names.ARCHES:
-        run = steps.Run(build_folder.resolve(), arch, True)
-        answers = steps.simulated_facts(run)
+        run = visit.Run(build_folder.resolve(), arch, True)
+        answers = visit.simulated_facts(run)
         for step in run.steps():
             if step.part == "kernels":
-                answers[step.name] = steps.perform(step)["answer"]
+                answers[step.name] = visit.perform(step)["answer"]
         rows += [{"name": name, "arch": str(arch), "answer": answer} for name, answer in answers.items()]
         print(f"sm{arch}: {len(answers)} answers", flush=True)
     data.write_rows(files.ROOT / catalogue.ANSWERS, catalogue.COLUMNS, rows)
@@ -117,7 +117,7 @@ def open_state(folder: Path, gpu: str, arch: int, simulated: bool, fresh: bool) 
     return state
 
 
-def perform(todo: list[steps.Step], state: State, end: float) -> int:
+def perform(todo: list[visit.Step], state: State, end: float) -> int:
     """Returns how many steps were left out: for want of time, or of a program."""
     left = 0
     for number, step in enumerate(todo, start=1):
@@ -126,7 +126,7 @@ def perform(todo: list[steps.Step], state: State, end: float) -> int:
         if time.monotonic() + step.usual_s > end or (step.program and not step.program.exists()):
             left += 1
             continue
-        found = steps.perform(step)
+        found = visit.perform(step)
         if step.name == "machine" and "machine" not in found:
             raise command.Failure(f"the GPU does not answer: {found.get('said', '').strip()}")
         state.add(found)
@@ -134,7 +134,7 @@ def perform(todo: list[steps.Step], state: State, end: float) -> int:
         if "answer" in found:
             verdict += f": {catalogue.verdict(state.begin['arch'], step.name, verdict)}"
         print(f"[{number}/{len(todo)}] {step.name}: {verdict}", flush=True)
-        if found["exit_code"] is None and todo[0].name == "machine" and "machine" not in steps.perform(todo[0]):
+        if found["exit_code"] is None and todo[0].name == "machine" and "machine" not in visit.perform(todo[0]):
             raise command.Failure(f"the GPU does not answer any more, after {step.name}. Once it does, the same "
                                   "command goes on with what follows.")
     return left
@@ -159,7 +159,7 @@ def main() -> int:
     except gpus.NoGpu:
         print("There is no GPU for the levels here: the simulated device answers.", flush=True)
         gpu = None
-    run = steps.Run(options.build.resolve(), gpu.arch if gpu else options.arch or 100, gpu is None)
+    run = visit.Run(options.build.resolve(), gpu.arch if gpu else options.arch or 100, gpu is None)
     if not options.no_build:
         build(run, parts)
     name = gpu.name if gpu else f"simulated {'H100' if run.arch == 90 else 'B200'}"

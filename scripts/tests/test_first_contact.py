@@ -16,7 +16,7 @@ from unittest import mock
 
 import first_contact
 
-from ladder.contact import catalogue, importing, report, state, steps
+from ladder.contact import catalogue, importing, report, state, visit
 from ladder.files import RESULTS, DataError
 from ladder.results import data
 from tests.support import BUILD
@@ -48,7 +48,7 @@ class Probes(unittest.TestCase):
     def test_recorded_answers_are_those_of_the_simulated_device(self) -> None:
         for arch in LEAST:
             recorded = catalogue.answers(arch)
-            for name, answer in steps.simulated_facts(steps.Run(BUILD, arch, True)).items():
+            for name, answer in visit.simulated_facts(visit.Run(BUILD, arch, True)).items():
                 with self.subTest(arch=arch, probe=name):
                     self.assertEqual(answer, recorded[name])
 
@@ -87,25 +87,25 @@ class Runs(unittest.TestCase):
     def setUp(self) -> None:
         self.folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
 
-    def todo(self, seconds: float = 0) -> list[steps.Step]:
+    def todo(self, seconds: float = 0) -> list[visit.Step]:
         """Steps that note that they were done; the third takes a while, at first."""
         def command(number: int) -> list[str]:
             return [sys.executable, "-c", f"import time; time.sleep({seconds if number == 2 else 0}); "
                     f"open('{self.folder}/notes', 'a').write('{number} '); print('{{\"answer\": \"{number}\"}}')"]
-        return [steps.Step("facts", f"step{number}", command(number), 1, 60) for number in range(5)]
+        return [visit.Step("facts", f"step{number}", command(number), 1, 60) for number in range(5)]
 
     def begin(self) -> state.State:
         return first_contact.open_state(self.folder / "run", "NVIDIA H100", 90, False, False)
 
     def test_an_interrupted_run_loses_nothing_and_repeats_nothing(self) -> None:
-        def interrupt(step: steps.Step) -> state.Record:
+        def interrupt(step: visit.Step) -> state.Record:
             if step.name == "step2":
                 raise KeyboardInterrupt
             return perform(step)
 
-        perform = steps.perform
+        perform = visit.perform
         with contextlib.redirect_stdout(io.StringIO()):
-            with mock.patch.object(steps, "perform", interrupt), self.assertRaises(KeyboardInterrupt):
+            with mock.patch.object(visit, "perform", interrupt), self.assertRaises(KeyboardInterrupt):
                 first_contact.perform(self.todo(), self.begin(), float("inf"))
             with (self.folder / "run" / state.NAME).open("a", encoding="utf-8") as file:
                 file.write('{"name": "step2", "ans')  # the power failed while it was written
@@ -118,13 +118,13 @@ class Runs(unittest.TestCase):
     def test_a_limit_leaves_steps_out_and_a_hung_one_ends(self) -> None:
         with contextlib.redirect_stdout(io.StringIO()):
             self.assertEqual(first_contact.perform(self.todo(), self.begin(), time.monotonic()), 5)
-        hung = steps.perform(steps.Step("facts", "hung", self.todo(60)[2].command, 1, 0.5))
+        hung = visit.perform(visit.Step("facts", "hung", self.todo(60)[2].command, 1, 0.5))
         self.assertEqual(hung["answer"], "no answer within its limit")
 
     def test_a_gpu_that_no_longer_answers_ends_the_run(self) -> None:
-        machine = steps.Step("machine", "machine", [sys.executable, "-c", "print('{\"machine\": {}}')"], 1, 60)
-        hung = steps.Step("facts", "hung", self.todo(60)[2].command, 1, 0.5)
-        state, dead = self.begin(), [steps.Step("machine", "machine", ["false"], 1, 60), hung]
+        machine = visit.Step("machine", "machine", [sys.executable, "-c", "print('{\"machine\": {}}')"], 1, 60)
+        hung = visit.Step("facts", "hung", self.todo(60)[2].command, 1, 0.5)
+        state, dead = self.begin(), [visit.Step("machine", "machine", ["false"], 1, 60), hung]
         with contextlib.redirect_stdout(io.StringIO()):
             with self.assertRaisesRegex(Exception, "the GPU does not answer:"):
                 first_contact.perform(dead, state, float("inf"))
@@ -203,7 +203,7 @@ class Command(unittest.TestCase):
     def test_a_probe_alone_prints_its_answer(self) -> None:
         if not simulator_is_built():
             self.skipTest("the simulated device is not built")
-        found = steps.perform(steps.Step("facts", "warp.elect", steps.Run(BUILD, 90, True).probe("warp.elect"), 1, 60))
+        found = visit.perform(visit.Step("facts", "warp.elect", visit.Run(BUILD, 90, True).probe("warp.elect"), 1, 60))
         self.assertEqual(found["answer"], catalogue.answers(90)["warp.elect"])
         self.assertEqual(json.loads(json.dumps(found)), found)
 
