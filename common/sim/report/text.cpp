@@ -123,7 +123,7 @@ std::string what(const Finding& finding) {
     text = "the simulated device does not know the instruction '" + finding.first.at.instruction + "': " + text;
   if (finding.rule.empty()) return text;
   return text + " (habit " + finding.rule +
-         (finding.is_tolerated ? ")" : ", which hardware lets pass; so does --tolerate)");
+         (finding.is_tolerated ? ")" : ", which hardware lets pass; so does --tolerate " + finding.rule + ")");
 }
 
 std::string text(const Finding& finding) {

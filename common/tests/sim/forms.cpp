@@ -28,8 +28,9 @@ std::vector<std::string> unknown_of(const std::string& instruction) {
       ".reg .b32 a<128>; .param .b32 result, word; .param .align 8 .b8 argument[8];\n" + instruction + "\nend:";
   try {
     const auto module = ptx::parse(source.text(), instruction);
+    const auto program = decode(*module, *module->find("k"), Placement{});
     std::vector<std::string> found;
-    for (const Fault& fault : decode(*module, *module->find("k"), Placement{})->unknown)
+    for (const Fault& fault : program->unknown)
       found.push_back(report::sentence(*fault.what, fault.details));
     return found;
   } catch (const ptx::SyntaxError& error) { return {error.message}; }

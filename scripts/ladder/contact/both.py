@@ -51,7 +51,7 @@ def _tma() -> list[Probe]:
             TensorMap((40, 20), (64, 16), (128,), fill=1), "8, 10", 2048),
         tma("outside_nan_f32", "which NaN TMA fills in for FP32", f"{LOAD}: kNan = 0x7FF7",
             TensorMap((20, 20), (32, 16), (128,), type=7, fill=1), "4, 10", 2048),
-        tma("negative", "that a load may begin at negative coordinates", f"{BOX}: only loads may start outside",
+        tma("negative", "that a load may begin at negative coordinates", f"{BOX}: faults::store_at_negative_coordinate",
             PLAIN, "-8, -5", 2048),
         tma("steps", "which rows a step of three between elements takes",
             f"{BOX}: box.count[i] = (box.map.box[i] + stride - 1) / stride;",
@@ -79,7 +79,8 @@ def _tma() -> list[Probe]:
         store("store_clipped", "that a store clips rows exactly and columns to 16 bytes",
               f"{BOX}: (last + 15) / 16 * 16", TensorMap((44, 10), (64, 16), (128,), of_output=True), "0, 3"),
         store("store_negative", "that a store at a negative coordinate is an error",
-              f"{BOX}: only loads may start outside", TensorMap((64, 32), (64, 16), (128,), of_output=True), "0, -1",
+              f"{BOX}: faults::store_at_negative_coordinate",
+              TensorMap((64, 32), (64, 16), (128,), of_output=True), "0, -1",
               faults=True),
         store("reduce_add", "a reduction that adds BF16", "common/sim/exec/async/tensor_store.cpp: class TensorStore",
               TensorMap((64, 32), (64, 16), (128,), of_output=True), "0, 4", "cp.reduce.async.bulk.tensor", ".add"),
@@ -153,23 +154,23 @@ def _barriers() -> list[Probe]:
                  "mbarrier.complete_tx.shared::cta.b64 [bar], 64;\n" + _test(0, 0) +
                  "mbarrier.arrive.expect_tx.shared::cta.b64 _, [bar], 64;\n" + _test(1, 0), 2),
         _barrier("expect_completes", "that a plain expect_tx which brings the count to zero ends the phase",
-                 f"{BARRIER}: const char* Mbarrier::expect_tx", "mbarrier.complete_tx.shared::cta.b64 [bar], 64; "
+                 f"{BARRIER}: bool Mbarrier::expect_tx", "mbarrier.complete_tx.shared::cta.b64 [bar], 64; "
                  "mbarrier.arrive.shared::cta.b64 _, [bar];\n" + _test(0, 0) +
                  "mbarrier.expect_tx.shared::cta.b64 [bar], 64;\n" + _test(1, 0), 2),
         _barrier("drop", "what arrive_drop takes from the phases that follow",
-                 f"{BARRIER}: const char* Mbarrier::arrive_drop", init + "3; mbarrier.arrive_drop.shared::cta.b64 %s0, "
+                 f"{BARRIER}: bool Mbarrier::arrive_drop", init + "3; mbarrier.arrive_drop.shared::cta.b64 %s0, "
                  f"[bar]; mbarrier.arrive.shared::cta.b64 _, [bar], 2;\n{_test(0, 0)}"
                  f"mbarrier.arrive.shared::cta.b64 _, [bar];\n{_test(1, 1)}"
                  f"mbarrier.arrive.shared::cta.b64 _, [bar];\n{_test(2, 1)}", 3),
         _barrier("largest", "that a phase can wait for 1,048,575 bytes",
-                 f"{BARRIER}: a phase cannot wait for more than",
+                 f"{BARRIER}: static_cast<int64_t>(bytes) > kMaxCount",
                  "mbarrier.expect_tx.shared::cta.b64 [bar], 1048575; mbarrier.arrive.shared::cta.b64 _, [bar];\n" +
                  _test(0, 0) + "mbarrier.complete_tx.shared::cta.b64 [bar], 1048575;\n" + _test(1, 0), 2),
         _barrier("too_many", "that more arrivals than the phase waits for are an error",
-                 f"{BARRIER}: more arrivals than the phase still waits for",
+                 f"{BARRIER}: static_cast<int64_t>(count) > pending",
                  init + f"2; mbarrier.arrive.shared::cta.b64 _, [bar], 3;\n{_test(0, 0)}", 1, faults=True),
         _barrier("too_many_bytes", "that expecting more than 1,048,575 bytes is an error",
-                 f"{BARRIER}: a phase cannot wait for more than",
+                 f"{BARRIER}: static_cast<int64_t>(bytes) > kMaxCount",
                  "mbarrier.expect_tx.shared::cta.b64 [bar], 1048575; mbarrier.expect_tx.shared::cta.b64 [bar], 1;\n" +
                  _test(0, 0), 1, faults=True, known=(
                      "00000000", "the ISA's range ends at 1,048,575 bytes, which is reported here; an H100 counts to "
