@@ -30,8 +30,7 @@ std::vector<std::string> unknown_of(const std::string& instruction) {
     const auto module = ptx::parse(source.text(), instruction);
     const auto program = decode(*module, *module->find("k"), Placement{});
     std::vector<std::string> found;
-    for (const Fault& fault : program->unknown)
-      found.push_back(report::sentence(*fault.what, fault.details));
+    for (const Fault& fault : program->unknown) found.push_back(report::sentence(*fault.what, fault.details));
     return found;
   } catch (const ptx::SyntaxError& error) { return {error.message}; }
 }
