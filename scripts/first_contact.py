@@ -156,7 +156,9 @@ def main() -> int:
         raise command.UsageError(f"--parts: there is no {unknown.pop()}, only {', '.join(report.PARTS)}.")
     try:
         gpu = None if options.simulate else measure.find_gpu()
-    except gpus.NoGpu:
+    except gpus.NoGpu as none:
+        if gpus.find_gpus():
+            raise command.UsageError(f"{none} --simulate asks the simulated device.") from None
         print("There is no GPU for the levels here: the simulated device answers.", flush=True)
         gpu = None
     run = visit.Run(options.build.resolve(), gpu.arch if gpu else options.arch or 100, gpu is None)
