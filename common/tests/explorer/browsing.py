@@ -28,7 +28,7 @@ from tests.test_explore import HAZARD, event, run_of, small_trace, trace, trace_
 PAGES_MEGABYTES = 20
 LARGE_EVENTS = 100_000
 FIRST_DRAWING = 4.0  # seconds of CPU time: 2 on an idle machine, and half as much again beside other work
-FRAME = 1 / 30
+FRAME = 1 / 20  # seconds of CPU time: 1 / 30 on an idle machine, and half as much again beside other work
 NO_LABS = {"arch": 100, "tiles": [], "workers": 1, "l2_megabytes": 1,
            "orders": [{"name": "", "m_blocks": 1, "n_blocks": 1, "tile_m": 1, "tile_n": 1, "k": 1, "tiles": None}]}
 
