@@ -8,7 +8,7 @@ from ladder.contact import catalogue
 from ladder.contact.report import unpack
 from ladder.contact.state import Record
 from ladder.files import RESULTS, DataError, locked
-from ladder.levels import gpus
+from ladder.levels import gpus, names
 from ladder.results import data, measure
 from ladder.results.data import Fields
 
@@ -29,14 +29,13 @@ def check(records: list[Record], path: Path) -> None:
     begin = records[0]
     if begin.get("simulated") is not False:
         raise DataError(f"{path}: this was simulated; only what a GPU did is imported.")
-    if begin.get("arch") not in (90, 100) or not begin.get("gpu"):
+    if begin.get("arch") not in names.ARCHES or not begin.get("gpu"):
         raise DataError(f"{path}: it does not say which GPU of sm90 or sm100 it is from.")
     unknown = [record["name"] for record in records[1:] if "answer" in record
                and record["name"] not in catalogue.answers(int(begin["arch"]))]
     if unknown:
         raise DataError(f"{path}: it is of commit {begin.get('commit') or 'unknown'} and has {len(unknown)} "
-                        f"probes that "
-                        f"are not known here, such as {unknown[0]}.")
+                        f"probes that are not known here, such as {unknown[0]}.")
 
 
 def import_archive(path: Path, by: str, root: Path) -> str:
@@ -47,10 +46,7 @@ def import_archive(path: Path, by: str, root: Path) -> str:
     beside = measure.default_output(gpus.Gpu(begin["gpu"], int(begin["arch"]))).stem
     own = root / RESULTS / f"{beside}_first_contact.csv"
     facts = facts_of(records, by)
-    with locked(own):
-        old = data.read_rows(own)[1] if own.exists() and own.stat().st_size else []
-        others = [row for row in old if row["gpu"] != begin["gpu"]]
-        data.write_rows(own, COLUMNS, [*others, *facts])
+    measure.replace_rows(own, COLUMNS, facts, ("gpu",))
     added = kept = 0
     for what in {record["file"] for record in records[1:] if "file" in record}:
         rows = [row for record in records[1:] if record.get("file") == what for row in record["rows"]]
@@ -67,7 +63,7 @@ def import_archive(path: Path, by: str, root: Path) -> str:
 def _add(target: Path, rows: list[Fields], gpu: str) -> bool:
     """Whether the file takes them: what is measured of this GPU already took longer, and stays alone."""
     with locked(target):
-        columns, old = data.read_rows(target) if target.exists() and target.stat().st_size else ([], [])
+        columns, old = data.read_rows(target)
         if not rows or any(row["gpu"] == gpu for row in old):
             return False
         columns += [column for column in rows[0] if column not in columns]

@@ -16,7 +16,7 @@
 import {accumulators, buffers, END_OF_RUN, isUsed, ofAccumulator, ofBuffer, partOf} from "./holds.js";
 import {KIND, number, upperBound} from "./run.js";
 
-const CTAS_PER_LAUNCH = 1000000;  // a process of the trace is a launch and a CTA
+export const CTAS_PER_LAUNCH = 1000000;  // a process of the trace is a launch and a CTA
 const FIRST_WARP = 16;
 const SAME_INSTRUCTION = 64;  // cycles between an access and the issue of its operation, at most
 const UNITS = {1: "TMA load", 2: "tensor core", 3: "TMEM load", 4: "TMA store", 5: "signals", 7: "reports"};

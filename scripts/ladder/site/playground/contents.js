@@ -2,13 +2,23 @@
 // first wrong element of D to the first bytes that differ.
 import {element} from "./explorer/panels.js";
 import {number, plural} from "./explorer/run.js";
+import {CTAS_PER_LAUNCH} from "./explorer/trace.js";
 
 const LINE = 16;       // bytes of a row of the table
 const MOST_LINES = 8;  // of those that differ
 
+/** The places in shared memory that an operation reads. */
+const readsOf = ({args}) => (args.places ?? []).filter((place) => "offset" in place && !place.written);
+
+const known = new WeakMap();  // the operations of a trace: each choice in the timeline asks for them
+
 /** The operations of a trace. `place` is what the worker calls one: its process, and its number there. `what` is the same
  * for the same operation of two runs: the third load of one line into one stage, for instance. */
 function operationsOf(trace) {
+  if (!known.has(trace)) known.set(trace, numbered(trace));
+  return known.get(trace);
+}
+function numbered(trace) {
   const submitted = new Map(), times = new Map();
   const next = (counts, key) => (counts.set(key, (counts.get(key) ?? -1) + 1), counts.get(key));
   const all = trace.traceEvents.filter(({cat}) => cat === "operation").sort((a, b) => a.id - b.id);
@@ -67,11 +77,10 @@ export function firstElement(tile, now, before) {
 }
 
 /** Rows of the table: those lines of the places in which the two runs differ; all lines if none do. */
-function lines(places, now, before) {
-  const shared = places.filter((place) => "offset" in place && !place.written);
+function lines(event, now, before) {
   const found = [];
   let first = 0;
-  for (const {cta, offset, count} of shared) {
+  for (const {cta, offset, count} of readsOf(event)) {
     for (let at = 0; at < count; at += LINE)
       found.push({cta, offset: offset + at, bytes: [now, before].map((all) => all.slice(first + at, first + Math.min(at + LINE, count)))});
     first += count;
@@ -83,14 +92,14 @@ function lines(places, now, before) {
 /** What an operation read, in both runs. */
 export function table(event, now, before) {
   const [changed, usual] = [now, before].map(bytesOf);
-  const {differ, of, shown} = lines(event.args.places, changed, usual);
+  const {differ, of, shown} = lines(event, changed, usual);
   const values = (bytes, other) => element("td", {}, ...Array.from({length: bytes.length >> 1}, (_, i) => {
     const same = bytes[2 * i] === other[2 * i] && bytes[2 * i + 1] === other[2 * i + 1];
     return element(same ? "span" : "b", {title: [...bytes.slice(2 * i, 2 * i + 2)].map((byte) => byte.toString(16).padStart(2, "0")).join(" ")}, `${bf16(bytes, 2 * i)} `);
   }));
   const line = event.args.source?.split(":").at(-1);
   return [
-    element("p", {}, `${event.name} of CTA ${event.pid % 1000000}${line ? `, line ${line}` : ""}, at cycle ${number(Math.round(event.ts * 1000))}: ` +
+    element("p", {}, `${event.name} of CTA ${event.pid % CTAS_PER_LAUNCH}${line ? `, line ${line}` : ""}, at cycle ${number(Math.round(event.ts * 1000))}: ` +
                      (differ ? `${number(differ)} of ${plural(of, "line")} of ${LINE} bytes that it reads differ.` : "it reads the same in both runs.")),
     element("table", {class: "contents"},
             element("tr", {}, ...["shared memory", "changed", "unmodified"].map((title) => element("th", {}, title))),
@@ -105,8 +114,8 @@ export function table(event, now, before) {
 export function chosen(trace, before, run, event) {
   const {cta} = run.tracks[run.trackOf[event]];
   const found = operationsOf(trace).find(
-      ({event: {pid, ts, name, args}}) => pid % 1000000 === cta && Math.round(ts * 1000) === run.begin[event] &&
-          name === run.names[run.name[event]] && args.places?.some((place) => "offset" in place && !place.written));
+      ({event: each}) => each.pid % CTAS_PER_LAUNCH === cta && Math.round(each.ts * 1000) === run.begin[event] &&
+          each.name === run.names[run.name[event]] && readsOf(each).length);
   const other = found && operationsOf(before).find(({what}) => what === found.what);
   return other ? {...found, other} : null;
 }
