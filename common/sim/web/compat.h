@@ -76,6 +76,12 @@ constexpr strong_ordering operator<=>(const vector<T, Allocator>& a, const vecto
   return a.size() <=> b.size();
 }
 
+template <class Character, class Traits, class Allocator>
+constexpr strong_ordering operator<=>(const basic_string<Character, Traits, Allocator>& a,
+                                      const basic_string<Character, Traits, Allocator>& b) {
+  return a.compare(b) <=> 0;
+}
+
 /// There is only one thread, so the work of another one is done immediately.
 class jthread {
  public:

@@ -7,6 +7,7 @@
 #include "common/base/text.h"
 #include "exec/core/pending.h"
 #include "exec/core/program.h"
+#include "report/faults.h"
 
 namespace sim {
 namespace {

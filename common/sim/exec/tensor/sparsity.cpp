@@ -1,6 +1,7 @@
 #include "exec/tensor/sparsity.h"
 
 #include "exec/core/op.h"
+#include "report/faults.h"
 
 namespace sim::tensor {
 

@@ -3,6 +3,7 @@
 #include <span>
 
 #include "exec/core/op.h"
+#include "report/faults.h"
 
 namespace sim::tcgen05 {
 

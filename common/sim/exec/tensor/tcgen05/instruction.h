@@ -4,6 +4,7 @@
 #include <string>
 
 #include "exec/tensor/kernels.h"
+#include "machine/fault.h"
 
 namespace sim::tcgen05 {
 
