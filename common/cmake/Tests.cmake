@@ -46,14 +46,14 @@ function(add_labelled_test)
     LABELS ${label} TIMEOUT ${LADDER_TEST_TIMEOUT} ENVIRONMENT "${LADDER_TEST_ENVIRONMENT}" ${arg_PROPERTIES})
 endfunction()
 
-# add_build_test(NAME TARGET): builds what is not in `all`. Tests that need it have TARGET among their
+# add_build_test(NAME TARGET [LONG]): builds what is not in `all`. Tests that need it have TARGET among their
 # FIXTURES_REQUIRED. It waits for scripts/build.sh, whose lock it takes.
 find_program(LADDER_FLOCK flock)
 function(add_build_test name target)
   if(LADDER_FLOCK)
     set(lock "${LADDER_FLOCK}" "${PROJECT_SOURCE_DIR}/scripts/build.sh")
   endif()
-  add_labelled_test(NAME ${name} COMMAND ${lock} "${CMAKE_COMMAND}" --build "${CMAKE_BINARY_DIR}" --target ${target}
+  add_labelled_test(NAME ${name} ${ARGN} COMMAND ${lock} "${CMAKE_COMMAND}" --build "${CMAKE_BINARY_DIR}" --target ${target}
     PROPERTIES FIXTURES_SETUP ${target} RESOURCE_LOCK build)
 endfunction()
 

@@ -6,7 +6,7 @@ import subprocess
 import sys
 import unittest
 
-from ladder.levels import lab, names
+from ladder.levels import lab, names, source
 from ladder.results import data
 from tests import support
 
@@ -157,6 +157,26 @@ class Fakes(support.Sandbox):
         self.assertIn("WRONG", answer.stdout)
         answer = self.run_with_gpus("labs.py", [("NVIDIA B200", 100)], "run", "1", "two", "--device", "gpu")
         self.assertIn("with --bench --sizes 4096", answer.stdout)
+
+
+class HostPart(unittest.TestCase):
+    KERNEL = """struct Config { static constexpr int STAGES = 4; };  // four
+    __device__ inline void load(int a) { if (a) { asm volatile("{ mov; }" :: "r"(a)); } /* } */ }
+    __host__ __device__ constexpr int tile(int a) { return a + 1; }
+    template <int N> __global__ void __launch_bounds__(128, 1) gemm(int m) { load(N); }
+    inline int launch() { gemm<2><<<1, 128, Config::STAGES>>>(3); return tile(7); }
+    """
+
+    def test_what_only_the_device_has(self) -> None:
+        for old, new, same in (("mov", "add", True), ("if (a) {", "{", True), ("load(N)", "load(N + 1)", True),
+                               ("// four", "// ring", True), ("load(N);", "}} void other() {", False),
+                               ("STAGES = 4", "STAGES = 3", False), ("a + 1", "a + 2", False),
+                               ("128, 1", "256, 1", False), ("(3)", "(4)", False),
+                               ("int a) { if", "long a) { if", False)):
+            with self.subTest(old):
+                changed = self.KERNEL.replace(old, new)
+                self.assertNotEqual(changed, self.KERNEL)
+                self.assertEqual(source.host_part(changed) == source.host_part(self.KERNEL), same)
 
 
 class TheLabs(unittest.TestCase):

@@ -31,6 +31,7 @@ from __future__ import annotations
 
 import concurrent.futures
 import contextlib
+import itertools
 import os
 import re
 import shutil
@@ -43,7 +44,7 @@ from typing import Any, Optional
 
 from ladder import files
 from ladder.command import EXIT_RIGHT, Failure, UsageError
-from ladder.levels import gpus, names, programs, verdict
+from ladder.levels import gpus, names, programs, source, verdict
 
 EXIT_BROKEN = 4
 DEFAULT_RUN, DEFAULT_SIM = "--m 512 --n 256 --k 640", "--sms 2"
@@ -250,13 +251,16 @@ class Build:
             raise LabError("the levels are not built. Run scripts/build.sh first.")
         return nvcc, linker, cudart, harness
 
-    def commands(self, flags: Sequence[str], source: Path, program: Path) -> list[list[str]]:
-        """What makes a level's program of its main.cu, as CMake does it: nvcc compiles, the host's compiler links."""
-        nvcc, linker, cudart, harness = self.tools()
+    def compiler(self, flags: Sequence[str]) -> list[str]:
         host = self.entry("CMAKE_CUDA_HOST_COMPILER")
+        return [self.tools()[0], *(["-ccbin", host] if host else []), "-std=c++20", "-w", "-lineinfo", "--no-compress",
+                *flags]
+
+    def commands(self, flags: Sequence[str], main: Path, program: Path) -> list[list[str]]:
+        """What makes a level's program of its main.cu, as CMake does it: nvcc compiles, the host's compiler links."""
+        _, linker, cudart, harness = self.tools()
         compiled = str(program.with_suffix(".o"))
-        return [[nvcc, *(["-ccbin", host] if host else []), "-std=c++20", "-w", "-lineinfo", "--no-compress", *flags,
-                 "-c", str(source), "-o", compiled],
+        return [[*self.compiler(flags), "-c", str(main), "-o", compiled],
                 [linker, compiled, *harness, cudart, f"-Wl,-rpath,{Path(cudart).parent}", "-lpthread", "-ldl", "-o",
                  str(program)]]
 
@@ -293,20 +297,58 @@ def copy_sources(level: str, folder: Path) -> None:
                         ignore=shutil.ignore_patterns(LABS, ABLATIONS, STEPS, names.PRODUCTION, "*.md"))
 
 
-def compile_copy(level: str, arch: int, code: str, build: Build, folder: Path,
-                 definitions: Sequence[str] = ()) -> tuple[Optional[Path], str]:
-    """The program of the sources in `folder`, or None and what the compiler says. `code`: for -gencode; `definitions`:
-    switches such as -DNUM_STAGES=3."""
-    program = folder / names.target(level, arch)
-    flags = [f"-DLADDER_ARCH={arch}", *definitions, "-I", str(folder), "-I", str(files.ROOT), "-gencode",
-             f"arch=compute_{arch}a,code={code}"]
+def has_same_host(folder: Path, program: Path) -> bool:
+    """Whether a program is built, newer than its sources, and what the host compiles is the same in `folder`."""
+    if not program.exists():
+        return False
+    for changed in itertools.chain(*map(folder.rglob, ("*.cu", "*.cuh", "*.h"))):
+        original = files.ROOT / changed.relative_to(folder)
+        text = changed.read_text(encoding="utf-8")
+        if not original.exists() or original.stat().st_mtime > program.stat().st_mtime:
+            return False
+        before = original.read_text(encoding="utf-8")
+        if text != before and source.host_part(text) != source.host_part(before):
+            return False
+    return True
+
+
+def exchange(program: Path, code: Path, target: Path) -> bool:
+    """Makes the program with other code for the device, if there is room for it."""
+    old = code.with_suffix(".old")
+    subprocess.run(["objcopy", "--dump-section", f".nv_fatbin={old}", str(program), str(target)], check=True)
+    if code.stat().st_size > old.stat().st_size:
+        return False
+    subprocess.run(["objcopy", "--update-section", f".nv_fatbin={code}", str(program), str(target)], check=True)
+    return True
+
+
+def run_commands(commands: Sequence[Sequence[str]], folder: Path) -> tuple[bool, str]:
+    """Whether all succeed, and what they say, without the folder's name."""
     said = ""
-    for command in build.commands(flags, names.folder(level, folder) / "main.cu", program):
+    for command in commands:
         answer = subprocess.run(command, capture_output=True, text=True, check=False)
         said += (answer.stdout + answer.stderr).replace(f"{folder}/", "")
         if answer.returncode != 0:
-            return None, said
-    return program, said
+            return False, said
+    return True, said
+
+
+def compile_copy(level: str, arch: int, code: str, build: Build, folder: Path,
+                 definitions: Sequence[str] = ()) -> tuple[Optional[Path], str]:
+    """The program of the sources in `folder`, or None and what the compiler says. `code`: for -gencode; `definitions`:
+    switches such as -DNUM_STAGES=3. Where PTX is enough and the host's part is the same, only that is compiled, in a
+    quarter of the time, and put into the level's own program."""
+    program, main = folder / names.target(level, arch), names.folder(level, folder) / "main.cu"
+    flags = [f"-DLADDER_ARCH={arch}", *definitions, "-I", str(folder), "-I", str(files.ROOT), "-gencode",
+             f"arch=compute_{arch}a,code={code}"]
+    original = names.executable(level, arch, build.folder)
+    if code.startswith("compute") and not definitions and has_same_host(folder, original):
+        fatbin = program.with_suffix(".fatbin")
+        compiled, said = run_commands([[*build.compiler(flags), "--fatbin", str(main), "-o", str(fatbin)]], folder)
+        if not compiled or exchange(original, fatbin, program):
+            return program if compiled else None, said
+    compiled, said = run_commands(build.commands(flags, main, program), folder)
+    return program if compiled else None, said
 
 
 def compile_lab(lab: Lab, build: Build, folder: Path, real: bool) -> tuple[Optional[Path], str]:

@@ -1,4 +1,4 @@
-"""Just enough of C++ to find calls and their arguments in a kernel."""
+"""Just enough of C++ to find calls and their arguments in a kernel, and what of it the host compiles."""
 from __future__ import annotations
 
 import re
@@ -6,6 +6,23 @@ import re
 
 def without_comments(source: str) -> str:
     return re.sub(r"//[^\n]*", "", source)
+
+
+_TEXT = re.compile(r'"(?:\\.|[^"\\\n])*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
+_DEVICE = re.compile(r"__(?:device|global)__[^;{}]*\)[\w\s]*\{")
+
+
+def host_part(source: str) -> str:
+    """Without comments, and without the bodies of functions that only the device has."""
+    source = _TEXT.sub(lambda text: text[0] if text[0].startswith('"') else " ", source)
+    blank = _TEXT.sub(lambda text: " " * len(text[0]), source)  # no bracket of it counts
+    kept, end = [], 0
+    for found in _DEVICE.finditer(blank):
+        head = blank[max(blank.rfind(mark, 0, found.start()) for mark in ";{}") + 1:found.end()]
+        if found.start() >= end and "__host__" not in head:
+            kept.append(source[end:found.end()])
+            end = found.end() + len(body(blank, found.end() - 1))
+    return " ".join("".join([*kept, source[end:]]).split())
 
 
 def body(source: str, opening: int) -> str:
