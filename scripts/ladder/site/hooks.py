@@ -17,6 +17,7 @@ from ladder.site import pages, tries  # noqa: E402
 HREF = re.compile(r"(<(?:a|img)\b[^>]*?\b(?:href|src)=)\"([^\"]+)\"")
 LEVEL_PAGE = re.compile(r"level\d\d_\w+/README\.md")
 STEP_PAGE = re.compile(r"level\d\d_\w+/steps/sm\d+/\w+\.patch")
+PLAYED_LINK = re.compile(rf'(<a id="({pages.PLAYED.pattern})"></a>\s*<a href=)"[^"]*"')
 PLAYGROUND_PAGE = re.compile(r"level(\d\d)_\w+/kernel_(sm\d+)\.cuh")
 
 
@@ -77,6 +78,8 @@ def on_page_content(text: str, page: Any, config: Any, files: Any) -> str:
 
     if _has_playground() and LEVEL_PAGE.fullmatch(name):
         text = tries.add(text, posixpath.dirname(name), "../playground/")
+    if _has_playground() and name == "docs/playground.md":
+        text = PLAYED_LINK.sub(r'\1"#\2"', text)
 
     def replaced(match: re.Match[str]) -> str:
         target = html.unescape(match[2])
