@@ -24,8 +24,8 @@ CLASS = re.compile(r"^(?:template\s*<[^;{]*>\s*)?(?:class|struct|enum class|enum
 CONSTANT = re.compile(r"^\s*(?:inline |static )*(?:constexpr|const) [\w:<>, ]+ ([A-Z][A-Z0-9_]+)\b\s*[=\[{]",
                       re.MULTILINE)
 
-#: What decides, but does not say: an instruction's own folder makes a record, and report/ a sentence of it.
-SILENT = ("exec", "engine")
+#: What decides, but does not say: these make records, and report/ sentences of them.
+SILENT = ("machine", "exec", "engine", "check")
 #: A literal with a verb and something before and after it. Names of things have none.
 SENTENCE = re.compile(r"""^(?!\s*//)[^"\n]*"([^"\n]* (?:is|are|was|has|have|had|does|must|may|can|cannot|needs|"""
                       r"""needed|asks|belongs|waits|reads|writes|takes|says|lies) [^"\n]*)\"""", re.MULTILINE)

@@ -11,7 +11,7 @@
 
 namespace sim {
 
-/// What can be wrong. report/faults.h names them all.
+/// What can be wrong. report/faults.h names them all, report/faults.cpp has their texts.
 struct FaultText {
   const char* name;         ///< in records
   Status status;            ///< the error code that the host program gets

@@ -10,8 +10,9 @@
 
 namespace sim {
 
-enum class Wait : uint8_t;  // machine/warp.h
-struct FaultText;           // machine/fault.h
+enum class Wait : uint8_t;       // machine/warp.h
+enum class Violation : uint8_t;  // machine/violation.h
+struct FaultText;                // machine/fault.h
 
 /// A line of the source.
 struct SourceLine {
@@ -123,6 +124,13 @@ struct Finding {
     Idles,          ///< a warp has long had no new effect
     Meets,          ///< all warps have long done nothing but meet at barriers
   };
+  /// Of a violation.
+  enum class Circumstance : uint8_t {
+    None,
+    ExecutedBefore,  ///< the second was executed before the first
+    OtherLane,       ///< another lane of the first instruction executes the second
+    EitherOrder,     ///< nothing says which of the two comes first
+  };
 
   Kind kind = Kind::Race;
   std::string rule = {};      ///< its name, or the habit's
@@ -133,14 +141,16 @@ struct Finding {
   uint64_t stream = 0;        ///< 0: the default stream
   std::optional<SourceLine> launched_at = {};
   Side first = {}, second = {};  ///< the earlier access first; empty: it concerns no, or only one, instruction
-  std::string what = {};         ///< the predicate of a sentence
-  std::string where = {};        ///< the memory
+  std::string what = {};         ///< of a refusal: a sentence
+  Violation violation{};         ///< of a rule of order, or a habit that only the checker sees
+  Circumstance circumstance = Circumstance::None;
+  std::string where = {};  ///< the memory
   MissingLink missing = {};
   uint64_t bytes = 0, count = 0;
   uint64_t followers = 0;  ///< later findings that may be its consequences
   // Of faults and deadlocks.
   const FaultText* fault = nullptr;
-  std::vector<Detail> details = {};      ///< of the fault's sentence
+  std::vector<Detail> details = {};      ///< of the fault's or the violation's sentence
   std::optional<PhaseState> phase = {};  ///< of the mbarrier that the fault concerns
   bool is_asynchronous = false;          ///< the first side has issued the operation that failed
   Hang hang = Hang::NothingCanRun;

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "common/base/align.h"
-#include "common/base/text.h"
 #include "machine/pages.h"
 
 namespace sim {
@@ -17,21 +16,10 @@ constexpr uint64_t kGap = kPage;  // never mapped: an overrun does not reach the
 
 constexpr std::size_t kRemembered = 4096;  // freed allocations that reports can name
 
-using base::grouped;
-using base::hex;
-using base::in_bytes;
 using base::round_up;
 
 /// Bytes of address space of an allocation, without the gap. Even an empty one has an address of its own.
 uint64_t page_bytes(uint64_t bytes) { return round_up(std::max<uint64_t>(bytes, 1), kPage); }
-
-/// "13 bytes past the end of cudaMalloc #3 (1,024 bytes at 0x200000000000)", "... before ..." or "at byte ... of ...".
-std::string relation(uint64_t address, const GlobalMemory::Allocation& to) {
-  std::string where = "at byte " + grouped(address - to.begin) + " of ";
-  if (address < to.begin) where = in_bytes(to.begin - address) + " before ";
-  if (address >= to.end) where = in_bytes(address - to.end) + " past the end of ";
-  return where + to.label + " (" + in_bytes(to.end - to.begin) + " at " + base::hex(to.begin) + ")";
-}
 
 /// The last entry that starts at or before `address`, or the end.
 template <typename Map>
@@ -171,26 +159,20 @@ const GlobalMemory::Allocation* GlobalMemory::find(uint64_t address, uint64_t by
   return address <= allocation.end && bytes <= allocation.end - address ? &allocation : nullptr;
 }
 
-std::string GlobalMemory::describe(uint64_t address, std::span<const uint64_t> given) const {
+GlobalMemory::Place GlobalMemory::place_of(uint64_t address, std::span<const uint64_t> given) const {
+  using State = Place::State;
   std::shared_lock lock(mutex_);
   constexpr uint64_t kNullPage = 65'536;
-  if (address < kNullPage) {
-    return std::string("a null pointer") + (address == 0 ? "" : " plus " + std::to_string(address)) +
-           "; did its allocation succeed, and was it handed to the kernel?";
-  }
+  if (address < kNullPage) return {State::Null, address};
   const auto holds = [&](const auto& map, const auto& entry, uint64_t where) {
     return entry != map.end() && where < entry->second.end;
   };
   const auto live = last_before(live_, address), freed = last_before(freed_, address);
-  if (holds(live_, live, address)) return relation(address, live->second);
+  if (holds(live_, live, address)) return {State::Live, address, live->second};
   if (const auto range = last_before(ranges_, address); holds(ranges_, range, address))
-    return relation(address, range->second) +
-           ", where nothing is mapped that kernels may access (cuMemMap, cuMemSetAccess)";
-  if (holds(freed_, freed, address)) return relation(address, freed->second) + ", which has been freed";
-  if (!in_range(address)) {
-    return base::hex(address) +
-           ", which is not device memory; the host's own has to be copied to the device, or registered";
-  }
+    return {State::Unmapped, address, range->second};
+  if (holds(freed_, freed, address)) return {State::Freed, address, freed->second};
+  if (!in_range(address)) return {State::Foreign, address};
 
   // Between allocations. The program has most likely indexed one to which it has a pointer: the nearest of these.
   const Allocation* indexed = nullptr;
@@ -204,16 +186,15 @@ std::string GlobalMemory::describe(uint64_t address, std::span<const uint64_t> g
     if (std::max(address, found->second.end) - std::min(address, found->second.begin) < capacity_)
       indexed = &found->second;
   }
-  if (indexed != nullptr) return relation(address, *indexed);
+  if (indexed != nullptr) return {State::Live, address, *indexed};
   // Otherwise the nearer neighbour is the more likely one.
   const auto next = live_.upper_bound(address);
   const bool has_previous = live != live_.end() && live->first >= range_.begin;
   const bool has_next = next != live_.end() && next->first < range_.begin + range_.bytes;
-  if (has_previous && (!has_next || address - live->second.end <= next->first - address)) {
-    return relation(address, live->second);
-  }
-  if (has_next) return relation(address, next->second);
-  return base::hex(address) + ", where nothing is allocated";
+  if (has_previous && (!has_next || address - live->second.end <= next->first - address))
+    return {State::Live, address, live->second};
+  if (has_next) return {State::Live, address, next->second};
+  return {State::Free, address};
 }
 
 }  // namespace sim

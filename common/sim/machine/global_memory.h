@@ -36,6 +36,21 @@ class GlobalMemory {
     Kind kind = Kind::Device;
   };
 
+  /// Where an address is, for reports.
+  struct Place {
+    enum class State : uint8_t {
+      Null,      ///< a null pointer, or a little more
+      Live,      ///< in an allocation, or near it
+      Unmapped,  ///< in reserved addresses
+      Freed,     ///< in a former allocation
+      Foreign,   ///< not the device's
+      Free       ///< nothing is allocated
+    };
+    State state = State::Free;
+    uint64_t address = 0;
+    Allocation to = {};  ///< of the states Live to Freed
+  };
+
   /// Memory of `bytes` bytes (0 is allowed), 512-byte aligned, filled with 0xFF so that reads of uninitialised memory
   /// show up as NaN; nullptr when `capacity` is exhausted. An unmapped gap follows every allocation.
   void* allocate(uint64_t bytes, std::string label, bool constant = false, Kind kind = Kind::Device);
@@ -68,10 +83,9 @@ class GlobalMemory {
   /// The live allocation that holds [address, address + bytes), or nullptr. The pointer stays valid until release. An
   /// address at the very end of an allocation belongs to it when `bytes` is 0.
   const Allocation* find(uint64_t address, uint64_t bytes) const;
-  /// "4 bytes past the end of cudaMalloc #3 (1,024 bytes at 0x...)", for reports. For an address between allocations,
-  /// it is unknown which one the program indexed: an allocation that a pointer in `given` points into is more likely
-  /// than the neighbours.
-  std::string describe(uint64_t address, std::span<const uint64_t> given = {}) const;
+  /// For an address between allocations, it is unknown which one the program indexed: an allocation that a pointer in
+  /// `given` points into is more likely than the neighbours.
+  Place place_of(uint64_t address, std::span<const uint64_t> given = {}) const;
 
  private:
   void* allocate(uint64_t bytes, std::string label, bool constant, Kind kind, bool zeroed);

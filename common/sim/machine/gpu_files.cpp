@@ -34,7 +34,7 @@ std::vector<GpuFact> read_gpu_file(std::string_view csv) {
     const std::vector<std::string> parts = fields(line);
     if (parts.size() != 5)
       throw std::runtime_error("line " + std::to_string(number + 1) +
-                               " of a GPU's file is not name,value,unit,kind,source");
+                               " of a GPU's file: not name,value,unit,kind,source");
     facts.push_back({parts[0], parts[1], parts[2], parts[3], parts[4]});
   }
   return facts;

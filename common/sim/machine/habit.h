@@ -1,4 +1,4 @@
-// Violations of the ISA that programs commit and hardware tolerates, by name.
+// Violations of the ISA that programs commit and hardware tolerates, by name; report/habits.cpp describes them.
 #pragma once
 
 #include <cstdint>

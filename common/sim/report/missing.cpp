@@ -20,7 +20,7 @@ struct MissingText {
 constexpr MissingText kMissing[] = {
     {"", "", ""},
     {"proxy fence", "fence.proxy.async",
-     "ordered, but not across proxies: fence.proxy.async {0}by the {1}, {between}"
+     "ordered, but not across proxies: fence.proxy.async [(of {0} memory) ]by the {1}, {between}"
      "[; or, after the one at {also}, {link} before {second}]"},
     {"fence before thread sync", "tcgen05.fence::before_thread_sync",
      "ordered, but not for tcgen05: tcgen05.fence::before_thread_sync by warp {0}, {between}"
@@ -43,7 +43,8 @@ constexpr MissingText kMissing[] = {
      "it has happened, but is not visible: the signal at {from} is received in another CTA: release and acquire at {0} "
      "scope are required on both sides"},
     {"whole fence", "fence.acq_rel",
-     "it has happened, but is not visible: a fence on the way is restricted (.sync_restrict) to shared memory{0}: the "
+     "it has happened, but is not visible: a fence on the way is restricted (.sync_restrict) to shared memory[ of "
+     "{0}]: the "
      "same fence without .sync_restrict"},
     {"ordinary load", "ld.global",
      "an ordinary load (ld.global; no __ldg, no const __restrict__) instead of ld.global.nc at {to}"},
@@ -70,7 +71,7 @@ constexpr MissingText kMissing[] = {
     {"signal", "",
      "{0} knows that it has finished, but no signal from there has reached {to}: a barrier, or an arrival and a wait, "
      "is missing between them"},
-    {"completion", "", "nothing waits for its completion in time: {0}, {between}"},
+    {"completion", "", "nothing waits for its completion in time: {done}, {between}"},
     {"link", "", "nothing orders them; no arrival or barrier of its warp follows it: {link} {between}"},
     {"link", "",
      "nothing orders them; its warp signals at {also}, but this signal does not reach the second access: {link} "
@@ -92,7 +93,9 @@ constexpr MissingText kMissing[] = {
      "something that comes after that phase"},
     {"wait before arrival", "bar.sync",
      "in another interleaving this arrival is counted in the phase before: a wait or a barrier, before {to}, for "
-     "something that comes after that phase. {0}"},
+     "something that comes after that phase.[ Warps that wait at barrier {0}: {1}][ No warp waits (bar.sync) at "
+     "barrier "
+     "{2}][; others are shared with {3}]"},
     {"signal of waiter", "",
      "a late waiter is lapped: it finds the parity flipped again; {0} must signal, by an arrival or a barrier, after "
      "{from}[, before the next phase is completed ({1})]"},
@@ -120,7 +123,7 @@ constexpr MissingText kMissing[] = {
      "[, which last waits there at {also}], before its end[ at {to}][; or a barrier of the cluster after {from}]"},
     {"release before exit", "barrier.cluster.arrive.release",
      "the cluster barrier after it is relaxed: barrier.cluster.arrive.release"},
-    {"completion before exit", "", "{0}, before the CTA exits"},
+    {"completion before exit", "", "{done}, before the CTA exits"},
     {"barrier before exit", "barrier.cluster", "a barrier of the cluster after it"},
     {"address per lane", "elect.sync", "an address of its own for each lane, or a store by one lane only"},
     {"order of clusters", "",
@@ -163,6 +166,15 @@ const char* link_text(MissingLink::Reach reach) {
   return "a flag that is released and acquired at .gpu scope (__threadfence() before its write and after its read)";
 }
 
+/// How a thread learns that an operation is complete.
+std::string completion(const std::string& instruction) {
+  if (instruction == "mbarrier.try_wait")
+    return "a wait (mbarrier.try_wait) for the phase of the mbarrier that counts its bytes";
+  if (instruction == "tcgen05.commit") return "tcgen05.commit after it, and a wait for the mbarrier that it arrives at";
+  if (instruction == "cp.async.bulk.commit_group") return instruction + " and wait_group.read by its thread";
+  return instruction;
+}
+
 std::string verb(const std::string& subject, std::string_view singular) {
   if (subject.starts_with("lane ")) return std::string(singular);
   return singular == "has" ? "have" : singular == "does" ? "do" : "know";
@@ -178,6 +190,7 @@ std::string parameter(std::string_view name, const Finding& finding) {
   if (name == "second") return line(finding.second.at);
   if (name == "between") return between(missing);
   if (name == "link") return link_text(missing.reach);
+  if (name == "done") return completion(missing.instruction);
   const auto index = static_cast<size_t>(name[0] - '0');
   const std::string named = index < missing.names.size() ? missing.names[index] : "";
   return name.size() == 1 ? named : verb(named, name.substr(2));

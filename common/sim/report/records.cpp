@@ -110,6 +110,7 @@ void write(JsonWriter& json, const Finding& finding) {
     }
   });
   json.member("fault", finding.fault == nullptr ? "" : word_of(*finding.fault));
+  json.member("violation", word_of(finding.violation));
   json.array("details", [&] {
     for (const Detail& each : finding.details) {
       if (each.is_number)

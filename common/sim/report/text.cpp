@@ -2,6 +2,7 @@
 
 #include "common/base/text.h"
 #include "machine/missing.h"
+#include "machine/violation.h"
 #include "machine/warp.h"
 
 namespace sim::report {
@@ -15,7 +16,7 @@ std::string title(const Finding& finding) {
 }
 
 std::string predicate(const Finding& finding) {
-  return std::string(finding.second.at.instruction.empty() ? "It " : "The second ") + finding.what +
+  return std::string(finding.second.at.instruction.empty() ? "It " : "The second ") + what(finding) +
          (finding.where.empty() ? "" : ", at " + finding.where) + ".";
 }
 
@@ -23,7 +24,7 @@ std::string by(const Side& side) { return side.noun.empty() ? side.who : side.no
 
 std::string of_check(const Finding& finding) {
   if (finding.missing.what == MissingLink::What::WaitForWork) {
-    return "sim: check: " + title(finding) + ": " + finding.second.at.instruction + " " + finding.what +
+    return "sim: check: " + title(finding) + ": " + finding.second.at.instruction + " " + what(finding) +
            ", and nothing waits for it: " + describe(finding.first.at) + ", " + finding.first.who + "\n";
   }
   std::string text = "sim: check: " + title(finding) + " in kernel " + finding.kernel + "\n";
@@ -117,6 +118,7 @@ std::string of_hang(const Finding& finding) {
 }  // namespace
 
 std::string what(const Finding& finding) {
+  if (finding.violation != Violation::None) return violation(finding);
   if (finding.fault == nullptr) return finding.what;
   std::string text = sentence(*finding.fault, finding.details, finding.phase);
   if (finding.fault->is_unknown)

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "machine/fault.h"
+#include "machine/global_memory.h"
 
 namespace sim::report {
 
@@ -27,8 +28,14 @@ std::string sentence(const FaultText& fault, const std::vector<Detail>& details,
 std::string wait(const Waiting& waiting);
 /// The sentence with the values of its parameters, each in braces.
 std::string filled(std::string_view sentence, const std::function<std::string(std::string_view)>& value_of);
+/// The value of a parameter: "0", "1:x".
+std::string value(std::string_view parameter, const std::vector<Detail>& details);
+/// The predicate of a sentence.
+std::string violation(const Finding& finding);
 /// What is missing.
 std::string missing(const Finding& finding);
+/// "13 bytes past the end of cudaMalloc #3 (1,024 bytes at 0x200000000000)"
+std::string place(const GlobalMemory::Place& place);
 
 /// "st.shared.v4.b32 (PTX line 77, ptx/copy.cuh:3, called at level05/kernel.cuh:201)"
 std::string describe(const Location& at);
@@ -41,6 +48,7 @@ std::string line(const Location& at);
 const char* word_of(Finding::Kind kind);
 /// A fault, in records: "no mbarrier".
 std::string word_of(const FaultText& fault);
+const char* word_of(Violation violation);
 /// What is waited for, in records: "mbarrier".
 const char* word_of(Wait wait);
 /// What is missing, in records.

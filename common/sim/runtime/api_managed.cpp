@@ -3,6 +3,7 @@
 #include <string>
 #include <vector>
 
+#include "report/text.h"
 #include "runtime/streams.h"
 
 using namespace sim;
@@ -31,7 +32,7 @@ const GlobalMemory::Allocation& managed_range(Process& process, const void* poin
   const auto* found = process.memory().find(address, bytes);
   if (bytes == 0 || found == nullptr || found->kind != GlobalMemory::Kind::Managed) {
     refuse(cudaErrorInvalidValue, "%zu bytes at %p are not managed memory (cudaMallocManaged): the address is %s.",
-           bytes, pointer, process.memory().describe(address).c_str());
+           bytes, pointer, report::place(process.memory().place_of(address)).c_str());
   }
   return *found;
 }

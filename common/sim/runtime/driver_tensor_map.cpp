@@ -1,6 +1,7 @@
 // The driver's tensor maps.
 #include <cstring>
 
+#include "report/text.h"
 #include "runtime/driver.h"
 #include "runtime/tensor_maps.h"
 
@@ -49,7 +50,7 @@ CUresult cuTensorMapReplaceAddress(CUtensorMap* map, void* global_address) {
       refuse(cudaErrorInvalidValue, "globalAddress is %p, not aligned to 16 bytes.", global_address);
     if (process.memory().find(address, 1) == nullptr) {
       refuse(cudaErrorInvalidValue, "globalAddress is not device memory: it is %s.",
-             process.memory().describe(address).c_str());
+             report::place(process.memory().place_of(address)).c_str());
     }
     known.address = address;
     std::memcpy(map, &known, sizeof known);

@@ -4,6 +4,7 @@
 #include <cstdarg>
 #include <cstdint>
 
+#include "report/text.h"
 #include "runtime/message.h"
 
 namespace sim::runtime {
@@ -129,7 +130,7 @@ void check_pointers(const TensorMapArguments& a, const GlobalMemory& memory) {
           wide ? " with INTERLEAVE_32B and for the packed types of 16-byte alignment" : "");
   // A null address is legal: libraries encode placeholders, and set the address later. Using such a map is an error.
   require(address == 0 || memory.find(address, 1) != nullptr, "globalAddress is not device memory: it is %s.",
-          memory.describe(address).c_str());
+          report::place(memory.place_of(address)).c_str());
 }
 
 void check_shape(const TensorMapArguments& a, const Gpu& gpu) {

@@ -1,4 +1,5 @@
 #include "runtime/transfer.h"
+#include "report/text.h"
 
 #include <atomic>
 #include <cstring>
@@ -28,7 +29,8 @@ void check(Process& process, const void* pointer, std::size_t bytes, bool on_dev
   if (known && memory.find(address, bytes) == nullptr) {
     const uintptr_t last = address + bytes - 1;
     refuse(cudaErrorInvalidValue, "%s is not valid for %s: it starts %s, and its last byte is %s.", role,
-           in_bytes(bytes).c_str(), memory.describe(address).c_str(), memory.describe(last).c_str());
+           in_bytes(bytes).c_str(), report::place(memory.place_of(address)).c_str(),
+           report::place(memory.place_of(last)).c_str());
   }
 }
 
@@ -226,7 +228,7 @@ void release(Process& process, void* pointer, GlobalMemory::Kind kind, GlobalMem
   if (right && process.recorder() != nullptr) process.recorder()->released(pointer);
   if (!right || !process.memory().release(pointer)) {
     refuse(cudaErrorInvalidValue, "the pointer is not what an allocation of this kind returned: it is %s.",
-           process.memory().describe(address).c_str());
+           report::place(process.memory().place_of(address)).c_str());
   }
 }
 

@@ -170,7 +170,7 @@ def refused(suite: Suite) -> None:
     # A prediction that cannot be made is an error of the launch, or, of one that waits for the next, of what follows.
     for options, expected in (([], 3), (["--abort"], -signal.SIGABRT)):
         suite.run([*options, "--timing", "--constants", __file__], ["--m", "8", "--n", "8", "--k", "8"],
-                  expected=expected, sentence="of a GPU's file is not name,value,unit,kind,source")
+                  expected=expected, sentence="of a GPU's file: not name,value,unit,kind,source")
 
 
 SUITES = {suite.__name__: suite for suite in (shapes, schedules, seeds, small_gpus, order, mixed, refused)}

@@ -8,6 +8,8 @@
 #include <thread>
 #include <vector>
 
+#include "report/text.h"
+
 namespace sim {
 namespace {
 
@@ -72,11 +74,12 @@ TEST(GlobalMemory, WhatWasIndexedIsLikelierThanTheNeighbour) {
   auto* const indexed = static_cast<char*>(memory.allocate(64 * 1024, "cudaMalloc #1"));
   memory.allocate(10, "variable $str$3", true);
   const uintptr_t bad = address(indexed) + 80 * 1024;
-  EXPECT_NE(memory.describe(bad).find("$str$3"), std::string::npos) << memory.describe(bad);
+  EXPECT_NE(report::place(memory.place_of(bad)).find("$str$3"), std::string::npos)
+      << report::place(memory.place_of(bad));
   const uintptr_t given[] = {7, address(indexed) + 16};
-  EXPECT_EQ(memory.describe(bad, given).find("16,384 bytes past the end of cudaMalloc #1"), 0u)
-      << memory.describe(bad, given);
-  EXPECT_NE(memory.describe(bad, std::span(given, 1)).find("$str$3"), std::string::npos);
+  EXPECT_EQ(report::place(memory.place_of(bad, given)).find("16,384 bytes past the end of cudaMalloc #1"), 0u)
+      << report::place(memory.place_of(bad, given));
+  EXPECT_NE(report::place(memory.place_of(bad, std::span(given, 1))).find("$str$3"), std::string::npos);
 }
 
 TEST(GlobalMemory, FindWantsTheWholeRange) {
@@ -148,7 +151,7 @@ TEST(GlobalMemory, Descriptions) {
   GlobalMemory memory(GiB);
   auto* const a = static_cast<char*>(memory.allocate(1024, "cudaMalloc #3"));
   auto* const b = static_cast<char*>(memory.allocate(4096 * 5, "b"));
-  const auto says = [&](const void* pointer) { return memory.describe(address(pointer)); };
+  const auto says = [&](const void* pointer) { return report::place(memory.place_of(address(pointer))); };
   EXPECT_EQ(says(nullptr).find("a null pointer;"), 0u);
   EXPECT_EQ(says(reinterpret_cast<const void*>(16)).find("a null pointer plus 16;"), 0u);
   EXPECT_EQ(says(a + 1028).substr(0, 56), "4 bytes past the end of cudaMalloc #3 (1,024 bytes at 0x");

@@ -272,7 +272,7 @@ std::string in_short(const Finding& finding) {
                      report::word_of(missing.what) + place(missing.from.value_or(Location{})) +
                      place(missing.to.value_or(Location{}));
   if (missing.also) text += place(*missing.also);
-  std::string names;
+  std::string names = missing.names.empty() && !missing.instruction.empty() ? " (" + missing.instruction : "";
   for (const std::string& name : missing.names) names += (names.empty() ? " (" : "; ") + name;
   return text + names + (names.empty() ? "" : ")");
 }

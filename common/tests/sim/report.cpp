@@ -3,10 +3,10 @@
 #include <ctime>
 #include <fstream>
 
-#include "check/order/rules.h"
 #include "exec/core/report.h"
 #include "machine/missing.h"
 #include "report/records.h"
+#include "report/rules.h"
 #include "report/text.h"
 #include "support.h"
 
@@ -341,8 +341,8 @@ TEST(Help, ListsEachRuleAndEachHabit) {
   std::ifstream script(SIM_SCRIPT);
   std::string help;
   for (std::string word; script >> word;) help += word + " ";
-  for (int rule = 0; rule < static_cast<int>(order::Rule::kCount); ++rule) {
-    const order::RuleText& text = text_of(static_cast<order::Rule>(rule));
+  for (int rule = 0; rule < static_cast<int>(Rule::kCount); ++rule) {
+    const RuleText& text = text_of(static_cast<Rule>(rule));
     EXPECT_NE(help.find(std::string(text.name) + " " + text.source + " "), std::string::npos) << text.name;
   }
   for (int habit = 0; habit < static_cast<int>(Habit::kCount); ++habit) {

@@ -1,5 +1,6 @@
 #include "support.h"
 
+#include <algorithm>
 #include <map>
 #include <sstream>
 
@@ -99,11 +100,42 @@ void expect_failure(const Outcome& outcome, Status status, std::initializer_list
     EXPECT_NE(outcome.report.find(text), std::string::npos) << "no '" << text << "' in:\n" << outcome.report;
 }
 
+void expect_fault(const Outcome& outcome, const FaultText& fault, const std::vector<Detail>& details) {
+  for (const Finding& each : outcome.findings) {
+    if (each.fault != &fault) continue;
+    EXPECT_EQ(outcome.status, each.is_tolerated ? Status::Success : fault.status) << outcome.report;
+    for (const Detail& wanted : details) {
+      const auto is_it = [&](const Detail& detail) {
+        return detail.is_number == wanted.is_number && detail.number == wanted.number &&
+               detail.name.find(wanted.name) != std::string::npos;
+      };
+      EXPECT_TRUE(std::any_of(each.details.begin(), each.details.end(), is_it))
+          << "no '" << wanted.name << "', or " << wanted.number << ", in:\n"
+          << outcome.report;
+    }
+    return;
+  }
+  ADD_FAILURE() << "not " << fault.name << ", but:\n" << outcome.report;
+}
+
+Waiting expect_wait(const Outcome& outcome, Wait wait) {
+  EXPECT_EQ(outcome.status, Status::LaunchTimeout) << outcome.report;
+  for (const Finding& finding : outcome.findings) {
+    for (const CtaState& cta : finding.ctas) {
+      for (const Waiting& each : cta.waits) {
+        if (each.wait == wait) return each;
+      }
+    }
+  }
+  ADD_FAILURE() << "no wait for a " << report::word_of(wait) << ", but:\n" << outcome.report;
+  return {};
+}
+
 std::string found_in(const Outcome& outcome) {
   std::string text;
   for (const Finding& each : outcome.findings) {
-    text += (each.is_tolerated ? "habit " + each.rule : "error (" + each.rule + ")") + ": " + each.what + ": " +
-            report::word_of(each.missing.what) + "\n";
+    text += (each.is_tolerated ? "habit " + each.rule : "error (" + each.rule + ")") + ": " +
+            report::word_of(each.violation) + ": " + report::word_of(each.missing.what) + "\n";
   }
   return text;
 }

@@ -17,6 +17,8 @@
 
 #include "device/device.h"
 #include "machine/tensor_map.h"
+#include "machine/warp.h"
+#include "report/faults.h"
 
 namespace sim::test {
 
@@ -80,7 +82,12 @@ void expect_success(const Outcome& outcome);
 /// The launch failed with this status and its report holds all these texts. Status::Success: there was a warning.
 void expect_failure(const Outcome& outcome, Status status, std::initializer_list<std::string_view> texts);
 
-/// What was found, a line each: "error (read after write): reads what this wrote: link", without sentences of report/.
+/// The launch failed with this fault, or went on if it is tolerated. Its details include these; of a name, a part.
+void expect_fault(const Outcome& outcome, const FaultText& fault, const std::vector<Detail>& details = {});
+/// The launch failed in a deadlock. Returns the first wait of this kind.
+Waiting expect_wait(const Outcome& outcome, Wait wait);
+
+/// What was found, a line each: "error (read after write): reads written: link", without sentences of report/.
 std::string found_in(const Outcome& outcome);
 
 /// The default schedule, the latest, and a few seeded ones.

@@ -51,29 +51,23 @@ Rule rule_of(const RecordedAccess& earlier, const RecordedAccess& later) {
   return !earlier.writes ? Rule::WriteAfterRead : later.reads ? Rule::ReadAfterWrite : Rule::WriteAfterWrite;
 }
 
-/// The wait that makes the completion of an operation known to its thread, or to waiting threads.
-struct Completion {
-  std::string instruction = {};  ///< empty: the operation completes at once
-  std::string words = {};        ///< empty: the instruction says enough
-  const std::string& text() const { return words.empty() ? instruction : words; }
-};
-Completion completion(const RecordedAccess& access) {
+/// The instruction that makes the completion of an operation known to its thread, or to waiting threads; empty: the
+/// operation completes at once.
+std::string completion(const RecordedAccess& access) {
   switch (access.role) {
-    case Role::CopyAsync: return {"cp.async.wait_group"};
-    case Role::BulkStore: return {access.writes ? "cp.async.bulk.wait_group" : "cp.async.bulk.wait_group.read"};
+    case Role::CopyAsync: return "cp.async.wait_group";
+    case Role::BulkStore: return access.writes ? "cp.async.bulk.wait_group" : "cp.async.bulk.wait_group.read";
     case Role::BulkLoad:
     case Role::RemoteStore:
-    case Role::Cancel:
-      return {"mbarrier.try_wait", "a wait (mbarrier.try_wait) for the phase of the mbarrier that counts its bytes"};
-    case Role::WgmmaOperand: return {"wgmma.wait_group"};
+    case Role::Cancel: return "mbarrier.try_wait";
+    case Role::WgmmaOperand: return "wgmma.wait_group";
     case Role::MmaOperand:
     case Role::MmaSource:
     case Role::MmaResult:
-    case Role::TensorCopy:
-      return {"tcgen05.commit", "tcgen05.commit after it, and a wait for the mbarrier that it arrives at"};
-    case Role::TensorLoad: return {"tcgen05.wait::ld"};
-    case Role::TensorStore: return {"tcgen05.wait::st"};
-    default: return {};
+    case Role::TensorCopy: return "tcgen05.commit";
+    case Role::TensorLoad: return "tcgen05.wait::ld";
+    case Role::TensorStore: return "tcgen05.wait::st";
+    default: return "";
   }
 }
 
@@ -267,12 +261,11 @@ void RaceDetector::collide(const By& by, const CtaKnowledge* target, uint64_t ad
   if (findings_.tolerates(Habit::LanesOfAStore)) return;
   const uint32_t site = names_.first_of_line(by.site);
   tell(Findings::key(Habit::LanesOfAStore, site, site), by.cta.place.cluster, bytes, [&] {
-    Finding finding;
-    finding.first = side(by);
-    finding.what = "writes different values from several lanes to one address";
-    finding.where = target == nullptr ? names_.global(address) : names_.shared(address) + " of " + names_.cta(*target);
-    finding.missing = {.what = MissingLink::What::AddressPerLane};
-    return finding;
+    return Finding{
+        .first = side(by),
+        .violation = Violation::LanesWriteDifferentValues,
+        .where = target == nullptr ? names_.global(address) : names_.shared(address) + " of " + names_.cta(*target),
+        .missing = {.what = MissingLink::What::AddressPerLane}};
   });
 }
 
@@ -280,9 +273,7 @@ void RaceDetector::collide(const By& by, const CtaKnowledge* target, uint64_t ad
 
 Finding RaceDetector::describe(const Verdict& verdict, const RecordedAccess& before, const RecordedAccess& now,
                                const Context& context, const Shadow& shadow, uint64_t begin, uint32_t bytes) const {
-  Finding finding;
-  finding.first = side(before);
-  finding.second = side(now);
+  Finding finding{.first = side(before), .second = side(now)};
   const CtaKnowledge* const cta = owner(shadow);
   if (cta == nullptr) {
     finding.where = names_.global(begin);
@@ -295,18 +286,19 @@ Finding RaceDetector::describe(const Verdict& verdict, const RecordedAccess& bef
   }
   (void)bytes;
   const bool both = before.writes && now.reads;
-  finding.what = both            ? "reads what the first wrote"
-                 : before.writes ? "overwrites what the first wrote"
-                                 : "overwrites what the first reads";
-  if (verdict.reversed && verdict.grade == Grade::Error) finding.what += ", and was executed before it";
+  finding.violation = both            ? Violation::ReadsWritten
+                      : before.writes ? Violation::OverwritesWritten
+                                      : Violation::OverwritesRead;
   if (verdict.rule == Rule::ReadOnlyData && verdict.grade == Grade::Error)
-    finding.what = "reads what the first wrote in the same launch, through a cache that is not coherent";
+    finding.violation = Violation::ReadsThroughCache;
+  else if (verdict.reversed && verdict.grade == Grade::Error)
+    finding.circumstance = Finding::Circumstance::ExecutedBefore;
   // Each lane that executes the instruction starts an operation of its own.
   const bool by_lanes_of_one = before.site == now.site && before.issuer.cta == now.issuer.cta &&
                                before.warp == now.warp && before.issued == now.issued &&
                                before.role == Role::BulkStore && (before.lanes & now.lanes) == 0;
   if (by_lanes_of_one) {
-    finding.what += ", by another lane of the same instruction";
+    finding.circumstance = Finding::Circumstance::OtherLane;
     finding.missing = {.what = MissingLink::What::OneLane};
     return finding;
   }
@@ -315,7 +307,7 @@ Finding RaceDetector::describe(const Verdict& verdict, const RecordedAccess& bef
   const bool in_one_warp = before.issuer.cta == now.issuer.cta && before.warp == now.warp;
   if (finding.missing.what == MissingLink::What::Link && !verdict.reversed && !in_one_warp && now.site < before.site &&
       !has_executed(before, now.site, now.serial, true) && !has_executed(now, before.site, now.serial, true))
-    finding.what += " in this execution; nothing establishes which of them is to come first";
+    finding.circumstance = Finding::Circumstance::EitherOrder;
   return finding;
 }
 
@@ -356,7 +348,7 @@ MissingLink RaceDetector::missing_link(const Verdict& verdict, const RecordedAcc
   switch (verdict.lack) {
     case Lack::ProxyFence: {
       MissingLink missing = fence(What::ProxyFence, SyncEvent::Kind::ProxyFence);
-      missing.names = {context.global ? "(of global memory) " : "", before.writes ? "writer" : "reader"};
+      missing.names = {context.global ? "global" : "", before.writes ? "writer" : "reader"};
       return missing;
     }
     case Lack::BeforeFence: {
@@ -373,7 +365,7 @@ MissingLink RaceDetector::missing_link(const Verdict& verdict, const RecordedAcc
       const Aside& aside = context.knows.aside;
       for (const Clock* each : {&aside.shared, &aside.own_shared}) {
         if (*each && unknown(before, verdict.missing, context, context.lanes, *each, kVisible) == 0)
-          return {.what = What::WholeFence, .names = {each == &aside.own_shared ? " of its own CTA" : ""}};
+          return {.what = What::WholeFence, .names = {each == &aside.own_shared ? "its own CTA" : ""}};
       }
       if (const Clock fenced = context.knows.seen.acquired_by(context.knows.now, context.by.cta.place, Scope::Gpu);
           unknown(before, verdict.missing, context, context.lanes, fenced, kVisible) == 0)
@@ -395,18 +387,14 @@ MissingLink RaceDetector::missing_link(const Verdict& verdict, const RecordedAcc
     if (auto missing = who_knows(before, verdict.missing, field, context)) return *missing;
     if (auto missing = phase_without(before)) return *missing;
   }
-  Completion done = completion(before);
+  std::string done = completion(before);
   if (const auto map = map_reads_.find(static_cast<uint32_t>(before.detail));
       before.role == Role::TensorMap && map != map_reads_.end()) {
-    done =
-        map->second.loads
-            ? Completion{"mbarrier.try_wait",
-                         "a wait (mbarrier.try_wait) for the phase of the mbarrier that counts the load's bytes"}
-            : Completion{"cp.async.bulk.commit_group", "cp.async.bulk.commit_group and wait_group.read by its thread"};
+    done = map->second.loads ? "mbarrier.try_wait" : "cp.async.bulk.commit_group";
   }
-  if (!done.instruction.empty()) {
+  if (!done.empty()) {
     MissingLink missing = missing_between(What::Completion, before.site, now.site);
-    missing.instruction = done.instruction, missing.names = {done.text()};
+    missing.instruction = done;
     return missing;
   }
   if (verdict.reversed) {
@@ -525,14 +513,14 @@ std::optional<MissingLink> RaceDetector::who_knows(const RecordedAccess& before,
       for (const WarpKnowledge::Group& group : warp.groups()) {
         if (!holds(warp.published(group.lanes), missing)) continue;
         const bool itself = number == before.issuer.cta && warp.index == before.warp;
-        const Completion done = completion(before);
-        if (itself && done.instruction.empty()) continue;
+        const std::string done = completion(before);
+        if (itself && done.empty()) continue;
         const SyncEvent* const tells = warp.told_after(before.issued, group.lanes);
         if (itself && tells != nullptr &&
             context.knows.now.known(number, warp.index, group.lanes, tells->tick, kHappened) !=
                 0) {  // it has waited after its signal
           MissingLink found = missing_between(What::Completion, before.site, tells->site);
-          found.instruction = done.instruction, found.names = {done.text()};
+          found.instruction = done;
           return found;
         }
         MissingLink found{
@@ -551,17 +539,16 @@ std::optional<MissingLink> RaceDetector::who_knows(const RecordedAccess& before,
 
 template <class Kind>
 void RaceDetector::about_init(Kind kind, const By& by, CtaKnowledge& target, uint32_t offset,
-                              const BarrierChannel& barrier, const char* what, MissingLink::What missing,
+                              const BarrierChannel& barrier, Violation violation, MissingLink::What missing,
                               const char* instruction) {
   const RecordedAccess& init = accesses_[barrier.init];
   const Findings::Key key = Findings::key(kind, names_.first_of_line(init.site), names_.first_of_line(by.site));
   tell(key, by.cta.place.cluster, 8, [&] {
-    Finding finding;
-    finding.first = side(init);
-    finding.second = side(by);
-    finding.what = what;
-    finding.where = names_.shared(offset) + " of " + names_.cta(target);
-    finding.missing = missing_between(missing, init.site, by.site);
+    Finding finding{.first = side(init),
+                    .second = side(by),
+                    .violation = violation,
+                    .where = names_.shared(offset) + " of " + names_.cta(target),
+                    .missing = missing_between(missing, init.site, by.site)};
     finding.missing.instruction = instruction;
     finding.missing.names = {&target == &by.cta ? "CTA" : "cluster"};
     return finding;
@@ -569,17 +556,14 @@ void RaceDetector::about_init(Kind kind, const By& by, CtaKnowledge& target, uin
 }
 
 void RaceDetector::missing_init(const By& by, CtaKnowledge& target, uint32_t offset, const BarrierChannel& barrier) {
-  about_init(Rule::BarrierExists, by, target, offset, barrier,
-             "uses an mbarrier without knowing that it has been initialised", MissingLink::What::Barrier,
+  about_init(Rule::BarrierExists, by, target, offset, barrier, Violation::UsesUninitialised, MissingLink::What::Barrier,
              &target == &by.cta ? "bar.sync" : "barrier.cluster");
 }
 
 void RaceDetector::initialised_twice(const By& by, uint32_t offset, const BarrierChannel& barrier, bool is_habit) {
   if (is_habit && findings_.tolerates(Habit::RepeatedInit)) return;
   const auto report = [&](auto kind) {
-    about_init(kind, by, by.cta, offset, barrier,
-               "initialises an mbarrier that the first has initialised and that is still valid",
-               MissingLink::What::Invalidation);
+    about_init(kind, by, by.cta, offset, barrier, Violation::InitialisesAgain, MissingLink::What::Invalidation);
   };
   is_habit ? report(Habit::RepeatedInit) : report(Rule::BarrierLifetime);
 }
@@ -608,9 +592,7 @@ void RaceDetector::check_exists(const By& by, CtaKnowledge& target, uint32_t off
 
 void RaceDetector::unfenced_init(const By& by, CtaKnowledge& target, uint32_t offset, const BarrierChannel& barrier) {
   if (findings_.tolerates(Habit::InitFence)) return;
-  about_init(Habit::InitFence, by, target, offset, barrier,
-             "uses an mbarrier, from another CTA or asynchronously, whose initialisation was not fenced",
-             MissingLink::What::InitFence);
+  about_init(Habit::InitFence, by, target, offset, barrier, Violation::UsesUnfenced, MissingLink::What::InitFence);
 }
 
 /// A phase is complete once all its arrivals have been made: knowing of all of them implies knowing of the phase.
@@ -640,12 +622,10 @@ void RaceDetector::check_phase_known(const By& by, CtaKnowledge& target, uint32_
   const Findings::Key key =
       as_one ? Findings::key(Habit::WarpgroupRelease, line, line) : Findings::key(Rule::PhaseKnown, line, line);
   tell(key, by.cta.place.cluster, 0, [&] {
-    Finding finding;
-    finding.first = side(by);
-    const std::string phase = std::to_string(barrier.completed - barrier.first - (waits ? 1 : 0));
-    finding.what = std::string(waits ? "waits for" : "arrives in") + " phase " + phase +
-                   " without knowing that the phase before it is complete";
-    finding.where = "the mbarrier at " + names_.shared(offset) + " of " + names_.cta(target);
+    Finding finding{.first = side(by),
+                    .violation = waits ? Violation::WaitsForUnknownPhase : Violation::ArrivesInUnknownPhase,
+                    .where = "the mbarrier at " + names_.shared(offset) + " of " + names_.cta(target),
+                    .details = {barrier.completed - barrier.first - (waits ? 1 : 0)}};
     finding.missing = {.what = waits ? MissingLink::What::WaitForPhase : MissingLink::What::WaitBeforeArrival,
                        .to = finding.first.at};
     if (waits) finding.missing.names = {std::to_string(barrier.completed - barrier.first - 2)};
@@ -667,19 +647,19 @@ void RaceDetector::check_generation_known(const By& by, uint32_t id, CtaKnowledg
 void RaceDetector::unknown_generation(const By& by, uint32_t id) {
   const Findings::Key key = Findings::key(Rule::PhaseKnown, names_.first_of_line(by.site), 0);
   tell(key, by.cta.place.cluster, 0, [&] {
-    Finding finding;
-    finding.first = side(by);
-    finding.what = "arrives at barrier " + std::to_string(id) + " without knowing that its last phase is complete";
-    finding.where = "barrier " + std::to_string(id) + " of " + names_.cta(by.cta);
+    Finding finding{.first = side(by),
+                    .violation = Violation::ArrivesAtUnknownBarrier,
+                    .where = "barrier " + std::to_string(id) + " of " + names_.cta(by.cta),
+                    .details = {id}};
     finding.missing = {
-        .what = MissingLink::What::WaitBeforeBarrier, .to = finding.first.at, .names = {participants_of(by, id)}};
+        .what = MissingLink::What::WaitBeforeBarrier, .to = finding.first.at, .names = participants_of(by, id)};
     return finding;
   });
 }
 
-/// The warps that wait at a named barrier; if none does, candidates: the warps that share another barrier with this
-/// warp.
-std::string RaceDetector::participants_of(const By& by, uint32_t id) const {
+/// The names of the link that is missing: a named barrier and the warps that wait there. If none does, two empty names,
+/// the barrier, and candidates: the warps that share another barrier with this warp.
+std::vector<std::string> RaceDetector::participants_of(const By& by, uint32_t id) const {
   std::vector<std::pair<std::string, std::string>> groups;  // location, and warps
   const auto add = [&](const CtaKnowledge::Named::Participant& each, const std::string& barrier) {
     const std::string where = " at " + line(each.site) + barrier, warp = std::to_string(each.warp);
@@ -704,15 +684,14 @@ std::string RaceDetector::participants_of(const By& by, uint32_t id) const {
   for (const auto& each : by.cta.named[id].participants) {
     if (each.waits) add(each, "");
   }
-  const std::string barrier = "barrier " + std::to_string(id);
-  if (!groups.empty()) return "Warps that wait at " + barrier + ": " + text();
+  if (!groups.empty()) return {std::to_string(id), text()};
   for (uint32_t other = 0; other < by.cta.named.size(); ++other) {
     if (other == id || !has_come(other, by.warp)) continue;
     for (const auto& each : by.cta.named[other].participants) {
       if (each.warp != by.warp && !has_come(id, each.warp)) add(each, " (barrier " + std::to_string(other) + ")");
     }
   }
-  return "No warp waits (bar.sync) at " + barrier + (groups.empty() ? "" : "; others are shared with " + text());
+  return {"", "", std::to_string(id), text()};
 }
 
 void RaceDetector::lapped(CtaKnowledge& target, uint32_t offset, const BarrierChannel& barrier,
@@ -730,9 +709,8 @@ void RaceDetector::lapped(CtaKnowledge& target, uint32_t offset, const BarrierCh
     const By by{*ctas_.at(waiter.cta), waiter.warp, missing, waiter.site};
     finding.first = side(by);
     const Tick phase = barrier.completed - barrier.first;
-    finding.what =
-        (phase == 0 ? "finds the newly initialised barrier free" : "waits for phase " + std::to_string(phase - 1)) +
-        ", and nothing ensures that the wait ends before the next phase completes";
+    finding.violation = phase == 0 ? Violation::MayMissInitialPhase : Violation::MayMissPhase;
+    if (phase != 0) finding.details = {phase - 1};
     finding.where = "the mbarrier at " + names_.shared(offset) + " of " + names_.cta(target);
     std::string by_whom;
     for (const Message::Contributor& each : barrier.open.contributors()) {
@@ -753,13 +731,11 @@ void RaceDetector::check_unwaited(const By& by, uint32_t offset, const BarrierCh
     const Findings::Key key =
         Findings::key(Rule::BarrierExists, names_.first_of_line(each.site), names_.first_of_line(by.site));
     tell(key, by.cta.place.cluster, 8, [&] {
-      Finding finding;
-      finding.first = side(By{*ctas_.at(each.cta), each.warp, each.lanes, each.site});
-      finding.second = side(by);
-      finding.what = "ends the lifetime of an mbarrier that the first may still be waiting for";
-      finding.where = names_.shared(offset) + " of " + names_.cta(by.cta);
-      finding.missing = missing_between(MissingLink::What::BarrierBeforeInval, each.site, by.site);
-      return finding;
+      return Finding{.first = side(By{*ctas_.at(each.cta), each.warp, each.lanes, each.site}),
+                     .second = side(by),
+                     .violation = Violation::InvalidatesUnderWait,
+                     .where = names_.shared(offset) + " of " + names_.cta(by.cta),
+                     .missing = missing_between(MissingLink::What::BarrierBeforeInval, each.site, by.site)};
     });
     return;
   }
@@ -771,13 +747,13 @@ void RaceDetector::check_settled(const By& by, uint32_t offset, const BarrierCha
     const Findings::Key key =
         Findings::key(Rule::BarrierLifetime, names_.first_of_line(first.site), names_.first_of_line(by.site));
     tell(key, by.cta.place.cluster, 8, [&] {
-      Finding finding;
-      finding.first = side(first);
-      finding.second = side(by);
-      finding.what = "ends the lifetime of an mbarrier to which the first may have still to report";
-      finding.where = names_.shared(offset) + " of " + names_.cta(by.cta);
-      finding.missing = {
-          .what = MissingLink::What::WaitBeforeInval, .to = names_.locate(by.site), .names = {names_.shared(offset)}};
+      Finding finding{.first = side(first),
+                      .second = side(by),
+                      .violation = Violation::InvalidatesUnderSignal,
+                      .where = names_.shared(offset) + " of " + names_.cta(by.cta),
+                      .missing = {.what = MissingLink::What::WaitBeforeInval,
+                                  .to = names_.locate(by.site),
+                                  .names = {names_.shared(offset)}}};
       if (is_thread) finding.missing.from = names_.locate(first.site);
       return finding;
     });
@@ -813,10 +789,7 @@ void RaceDetector::check_written(const By& by, const CtaKnowledge& cta, std::spa
   const Findings::Key key =
       Findings::key(Rule::TensorMemory, names_.first_of_line(allocated.site), names_.first_of_line(by.site));
   tell(key, by.cta.place.cluster, 0, [&] {
-    Finding finding;
-    finding.first = side(allocated);
-    finding.second = side(by);
-    finding.what = "reads tensor memory into which nothing has been written since the first has allocated it";
+    Finding finding{.first = side(allocated), .second = side(by), .violation = Violation::ReadsUnwritten};
     finding.where =
         "tensor memory of " + names_.cta(cta) + ", column " + std::to_string(cells[0].begin / Shadow::kCell / 8);
     finding.missing = {.what = MissingLink::What::FirstWrite, .to = names_.locate(by.site)};
@@ -829,12 +802,10 @@ void RaceDetector::elected_other(const By& by, const WarpKnowledge::Open& open) 
   const Findings::Key key =
       Findings::key(Rule::StrictElection, names_.first_of_line(open.site), names_.first_of_line(by.site));
   tell(key, by.cta.place.cluster, 0, [&] {
-    Finding finding;
-    finding.first = side(By{by.cta, by.warp, open.lanes, open.site});
-    finding.second = side(by);
+    Finding finding{.first = side(By{by.cta, by.warp, open.lanes, open.site}), .second = side(by)};
     const bool is_elected = (by.threads().elected & by.lanes) != 0;
-    finding.what = std::string("does not include the first, of another lane; elect.sync has elected the ") +
-                   (is_elected ? "second" : "first") + " of the two lanes";
+    finding.violation = Violation::ExcludesFirst;
+    finding.details = {is_elected ? "second" : "first"};
     finding.missing = {
         .what = MissingLink::What::SameLane, .from = names_.locate(open.site), .to = names_.locate(by.site)};
     return finding;
@@ -857,11 +828,11 @@ void RaceDetector::check_registers(const CtaKnowledge& cta) {
         Finding finding;
         finding.first = side(By{*ctas_.at(cta.place.cta), one->index, one->exists, site});
         const bool does_not = at == other->registers.size();
-        finding.what = "sets " + std::to_string(count) + " registers, but warp " + std::to_string(other->index) +
-                       " of its warpgroup " +
-                       (does_not ? "does not"
-                                 : "sets " + std::to_string(other->registers[at].second) + " at " +
-                                       line(other->registers[at].first));
+        finding.violation = does_not ? Violation::SetsRegistersAlone : Violation::SetsOtherRegisters;
+        finding.details = {count, other->index};
+        if (!does_not)
+          finding.details.insert(finding.details.end(),
+                                 {other->registers[at].second, line(other->registers[at].first)});
         finding.missing = {.what = MissingLink::What::SameRegisters,
                            .names = {std::to_string(first), std::to_string(first + 3)}};
         return finding;
@@ -872,16 +843,14 @@ void RaceDetector::check_registers(const CtaKnowledge& cta) {
 }
 
 /// Shared memory of a CTA exists only once the CTA has started.
-void RaceDetector::check_begun(const By& by, const CtaKnowledge& target, const char* does) {
+void RaceDetector::check_begun(const By& by, const CtaKnowledge& target, Violation violation) {
   bool known = true;
   by.threads().for_groups(by.lanes, [&](const Knowledge& knows, Mask) { known &= knows.now.knows(target.place.cta); });
   if (known) return;
   const uint32_t line = names_.first_of_line(by.site);
   tell(Findings::key(Rule::Begun, line, line), by.cta.place.cluster, 0, [&] {
-    Finding finding;
-    finding.first = side(by);
-    finding.what = std::string(does) + " " + names_.cta(target) + ", which may not have started";
-    finding.where = names_.cta(target);
+    Finding finding{
+        .first = side(by), .violation = violation, .where = names_.cta(target), .details = {names_.cta(target)}};
     finding.missing = {.what = MissingLink::What::ClusterStart, .to = finding.first.at};
     return finding;
   });
@@ -896,12 +865,11 @@ void RaceDetector::check_pair_allocated(const By& by, const CtaKnowledge& peer, 
   const Findings::Key key =
       Findings::key(Rule::TensorMemory, names_.first_of_line(allocation.site), names_.first_of_line(by.site));
   tell(key, by.cta.place.cluster, 0, [&] {
-    Finding finding;
-    finding.first = side(allocation);
-    finding.second = side(by);
-    finding.what = "deallocates tensor memory of the pair, and the peer's allocation may not be complete";
-    finding.where = "tensor memory of " + names_.cta(peer);
-    finding.missing = missing_between(MissingLink::What::Barrier, allocation.site, by.site);
+    Finding finding{.first = side(allocation),
+                    .second = side(by),
+                    .violation = Violation::DeallocatesBeforeAllocation,
+                    .where = "tensor memory of " + names_.cta(peer),
+                    .missing = missing_between(MissingLink::What::Barrier, allocation.site, by.site)};
     finding.missing.instruction = "barrier.cluster", finding.missing.names = {"cluster"};
     return finding;
   });
@@ -912,10 +880,7 @@ void RaceDetector::check_pair_allocated(const By& by, const CtaKnowledge& peer, 
 void RaceDetector::unacquired_map(const By& by, uint64_t address) {
   const uint32_t line = names_.first_of_line(by.site);
   tell(Findings::key(Rule::StrictTensorMap, line, line), by.cta.place.cluster, 128, [&] {
-    Finding finding;
-    finding.first = side(by);
-    finding.what = "uses a tensor map in global memory that this launch has not acquired";
-    finding.where = names_.global(address);
+    Finding finding{.first = side(by), .violation = Violation::UsesUnacquiredMap, .where = names_.global(address)};
     finding.missing = {.what = MissingLink::What::MapAcquireFirst, .to = finding.first.at};
     return finding;
   });
@@ -926,13 +891,13 @@ void RaceDetector::unfenced_map(const By& by, const RecordedAccess& write, uint6
   const Findings::Key key =
       Findings::key(Rule::TensorMapFence, names_.first_of_line(write.site), names_.first_of_line(by.site));
   tell(key, by.cta.place.cluster, 128, [&] {
-    Finding finding;
-    finding.first = side(write);
-    finding.second = side(by);
-    finding.what = "uses the tensor map that the first changes";
-    finding.where = names_.global(address);
-    finding.missing = missing_between(is_released ? MissingLink::What::MapAcquire : MissingLink::What::MapRelease,
-                                      write.site, by.site);
+    Finding finding{
+        .first = side(write),
+        .second = side(by),
+        .violation = Violation::UsesChangedMap,
+        .where = names_.global(address),
+        .missing = missing_between(is_released ? MissingLink::What::MapAcquire : MissingLink::What::MapRelease,
+                                   write.site, by.site)};
     finding.missing.names = {scope == Scope::Cta ? "" : scope == Scope::Cluster ? ".cluster" : ".gpu"};
     return finding;
   });
@@ -948,13 +913,13 @@ void RaceDetector::wgmma_unfenced(const By& by, uint32_t before) {
     const Side wgmma = side(by);
     if (before == by.site) {
       finding.first = wgmma;
-      finding.what = "is the warp's first wgmma, and no wgmma.fence has come before it";
+      finding.violation = Violation::FirstUnfencedWgmma;
       finding.missing = {.what = MissingLink::What::FirstWgmmaFence, .to = wgmma.at};
       return finding;
     }
     finding.first = {.who = wgmma.who, .at = names_.locate(before)};
     finding.second = wgmma;
-    finding.what = "uses registers that the first has accessed";
+    finding.violation = Violation::UsesAccessedRegisters;
     finding.missing = missing_between(MissingLink::What::WgmmaFence, before, by.site);
     return finding;
   });
@@ -968,7 +933,7 @@ void RaceDetector::wgmma_overwritten(const By& by, uint32_t wgmma) {
     const Side later = side(by);
     finding.first = {.who = later.who, .at = names_.locate(wgmma)};
     finding.second = later;
-    finding.what = "overwrites registers of A that the first may still read";
+    finding.violation = Violation::OverwritesRegistersOfA;
     finding.missing = missing_between(MissingLink::What::WgmmaWait, wgmma, by.site);
     return finding;
   });
@@ -1015,7 +980,7 @@ void RaceDetector::check_quiet(CtaKnowledge& target, uint32_t offset, const Barr
                      each.site};
       finding.first = {.who = each.asynchronous ? names_.cta(other.cta) : who(other), .at = names_.locate(each.site)};
       finding.second = {.who = names_.cta(target), .at = {"its end"}};
-      finding.what = "may still be in flight to the mbarrier when the CTA that holds it exits";
+      finding.violation = Violation::SignalsAtExit;
       finding.where = "the mbarrier at " + names_.shared(offset) + " of " + names_.cta(target);
       if (habit == Habit::RelaxedClusterExit) {
         finding.missing = {.what = MissingLink::What::ReleaseBeforeExit, .from = finding.first.at};
@@ -1050,17 +1015,15 @@ void RaceDetector::unfinished(CtaKnowledge& cta, uint32_t number, uint64_t offse
   const uint32_t line = names_.first_of_line(access.site);
   const Findings::Key key = is_habit ? Findings::key(habit, line, line) : Findings::key(Rule::Exit, line, line);
   tell(key, cta.place.cluster, 0, [&] {
-    Finding finding;
-    finding.first = side(access);
-    finding.second = {.who = names_.cta(cta), .at = {"its end"}};
-    finding.what = "may still use the CTA's shared memory when the CTA exits";
-    finding.where = names_.shared(offset) + " of " + names_.cta(cta);
-    const Completion done = completion(access);
-    finding.missing = {.what = done.instruction.empty() ? MissingLink::What::ClusterBarrierBeforeExit
-                                                        : MissingLink::What::CompletionBeforeExit,
-                       .instruction = done.instruction,
-                       .from = finding.first.at,
-                       .names = {done.text()}};
+    Finding finding{.first = side(access),
+                    .second = {.who = names_.cta(cta), .at = {"its end"}},
+                    .violation = Violation::AccessesAtExit,
+                    .where = names_.shared(offset) + " of " + names_.cta(cta)};
+    const std::string done = completion(access);
+    finding.missing = {
+        .what = done.empty() ? MissingLink::What::ClusterBarrierBeforeExit : MissingLink::What::CompletionBeforeExit,
+        .instruction = done,
+        .from = finding.first.at};
     return finding;
   });
 }

@@ -6,8 +6,10 @@
 #include <mutex>
 #include <vector>
 
-#include "check/order/rules.h"
+#include "machine/habit.h"
 #include "machine/missing.h"
+#include "machine/violation.h"
+#include "report/rules.h"
 
 namespace sim::order {
 

@@ -68,9 +68,9 @@ void LaunchCheck::check_past(RaceDetector& detector, const RecordedAccess& acces
         finding.first = {.who = before.work, .at = before.at};
         finding.second = {.who = names.cta(by.cta) + ", warp " + std::to_string(by.warp),
                           .at = names.locate(access.site)};
-        finding.what = !wrote                           ? "overwrites what the first reads"
-                       : access.reads && !access.writes ? "reads what the first wrote"
-                                                        : "overwrites what the first wrote";
+        finding.violation = !wrote                           ? Violation::OverwritesRead
+                            : access.reads && !access.writes ? Violation::ReadsWritten
+                                                             : Violation::OverwritesWritten;
         finding.where = names.global(begin);
         finding.missing = {
             .what = before.launch == predecessor_ ? MissingLink::What::GridWait : MissingLink::What::LaunchOrder,
@@ -103,9 +103,9 @@ void LaunchCheck::clash(const PastAccess& before, const PastAccess& now, bool wr
     };
     finding.first = {.who = who(before), .at = before.at};
     finding.second = {.who = who(now), .at = now.at};
-    finding.what = writes_before && writes_now ? "writes what the first writes"
-                   : writes_before             ? "reads what the first writes"
-                                               : "writes what the first reads";
+    finding.violation = writes_before && writes_now ? Violation::WritesWrittenByOtherCluster
+                        : writes_before             ? Violation::ReadsOfOtherCluster
+                                                    : Violation::WritesReadByOtherCluster;
     finding.where = names_->global(range.begin);
     finding.missing = {.what = MissingLink::What::OrderOfClusters};
     return finding;
@@ -318,9 +318,9 @@ std::optional<Finding> Launches::operation(StreamName name, bool host_waits, con
         wrong = Finding{.rule = text_of(Rule::Launches).name,
                         .first = {.who = before.work, .at = before.at},
                         .second = {.who = "the host", .at = {what}},
-                        .what = !writing ? "reads what this wrote"
-                                : wrote  ? "overwrites what this wrote"
-                                         : "overwrites what this reads",
+                        .violation = !writing ? Violation::ReadsWritten
+                                     : wrote  ? Violation::OverwritesWritten
+                                              : Violation::OverwritesRead,
                         .missing = {.what = MissingLink::What::WaitForWork},
                         .count = 1};
       };

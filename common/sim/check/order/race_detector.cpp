@@ -139,7 +139,7 @@ void RaceDetector::aligned(const By& by) {
       tell(key, by.cta.place.cluster, 0, [&] {
         Finding finding;
         finding.first = side(by);
-        finding.what = "is executed by lanes that may have taken different paths";
+        finding.violation = Violation::LanesMayHaveParted;
         finding.missing =
             missing_between(MissingLink::What::Reconvergence, warp.parted_at(by.lanes & warp.live), by.site);
         return finding;

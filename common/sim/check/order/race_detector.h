@@ -383,7 +383,7 @@ class RaceDetector {
   void barrier_write(const By& by, uint32_t offset, BarrierChannel& barrier);
   template <class Kind>
   void about_init(Kind kind, const By& by, CtaKnowledge& target, uint32_t offset, const BarrierChannel& barrier,
-                  const char* what, MissingLink::What missing, const char* instruction = "");
+                  Violation violation, MissingLink::What missing, const char* instruction = "");
   void initialised_twice(const By& by, uint32_t offset, const BarrierChannel& barrier, bool is_habit);
   void missing_init(const By& by, CtaKnowledge& target, uint32_t offset, const BarrierChannel& barrier);
   void unfenced_init(const By& by, CtaKnowledge& target, uint32_t offset, const BarrierChannel& barrier);
@@ -392,7 +392,7 @@ class RaceDetector {
   static bool knows_all(const Clock& knows, const std::vector<Counted>& arrivals, Field field);
   void check_generation_known(const By& by, uint32_t id, CtaKnowledge::Named& barrier, const Clock& knows);
   void unknown_generation(const By& by, uint32_t id);
-  std::string participants_of(const By& by, uint32_t id) const;
+  std::vector<std::string> participants_of(const By& by, uint32_t id) const;
   void lapped(CtaKnowledge& target, uint32_t offset, const BarrierChannel& barrier,
               const BarrierChannel::Waiter& waiter, Mask missing);
   void note_waiter(const By& by, BarrierChannel& barrier);
@@ -403,7 +403,7 @@ class RaceDetector {
   void elected_other(const By& by, const WarpKnowledge::Open& open);
   void check_registers(const CtaKnowledge& cta);
   void check_written(const By& by, const CtaKnowledge& cta, std::span<const Range> cells);
-  void check_begun(const By& by, const CtaKnowledge& target, const char* does);
+  void check_begun(const By& by, const CtaKnowledge& target, Violation violation);
   void check_pair_allocated(const By& by, const CtaKnowledge& peer, uint64_t cell, const Context& context);
   std::vector<uint32_t> writers_of_map(uint64_t address);
   bool is_acquired(const By& by, const Knowledge& knows, uint64_t address, uint32_t writer,

@@ -362,7 +362,7 @@ void RaceDetector::tensor_wait(const By& by, bool stores) {
 
 void RaceDetector::tensor_allocate(const By& by, const std::vector<Range>& cells, Role role, const CtaKnowledge* peer) {
   WarpKnowledge& warp = by.threads();
-  if (peer != nullptr && role == Role::Allocation) check_begun(by, *peer, "allocates tensor memory together with");
+  if (peer != nullptr && role == Role::Allocation) check_begun(by, *peer, Violation::AllocatesWithUnstarted);
   warp.act();
   RecordedAccess access = made_by(by, role, Proxy::Tensor);
   access.writes = true;

@@ -493,7 +493,7 @@ void RaceDetector::access(const By& by, const WarpAccess& what) {
   warp.act();
   flags_are_heard_ |= what.is_volatile && what.writes;
   if (what.space == MemoryKind::Shared && what.target != &by.cta)
-    check_begun(by, *what.target, "accesses shared memory of");
+    check_begun(by, *what.target, Violation::AccessesUnstarted);
   Shadow& shadow = what.space == MemoryKind::Global ? global_ : what.target->shared;
   warp.for_groups(by.lanes, [&](const Knowledge& knows, Mask lanes) {
     RecordedAccess access = made_by(by, what.role, Proxy::Generic);

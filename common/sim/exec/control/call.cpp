@@ -8,6 +8,7 @@
 #include "exec/core/access.h"
 #include "exec/core/families.h"
 #include "machine/address.h"
+#include "report/text.h"
 
 namespace sim {
 namespace {
@@ -41,7 +42,7 @@ const uint8_t* device_data(Warp& w, uint64_t address, int lane, size_t* room) {
   }
   const GlobalMemory::Allocation* found = cluster_of(w).launch->memory->find(address, 1);
   if (found == nullptr)
-    throw Fault{faults::printf_of_bad_address, {cluster_of(w).launch->memory->describe(address)}, lane};
+    throw Fault{faults::printf_of_bad_address, {report::place(cluster_of(w).launch->memory->place_of(address))}, lane};
   *room = found->end - address;
   return host_pointer(address);
 }

@@ -4,6 +4,7 @@
 
 #include "exec/core/report.h"
 #include "exec/tensor/wgmma.h"
+#include "report/text.h"
 
 namespace sim {
 namespace {
@@ -44,7 +45,8 @@ void check_global(Cluster& cluster, uint64_t address, uint64_t bytes, bool write
   const GlobalMemory::Allocation* found = find_allocation(cluster, address, bytes);
   if (found == nullptr) {
     throw Fault{faults::access_outside,
-                {what, bytes, address, cluster.launch->memory->describe(address, given_pointers(*cluster.launch))},
+                {what, bytes, address,
+                 report::place(cluster.launch->memory->place_of(address, given_pointers(*cluster.launch)))},
                 lane};
   }
   if (write && found->constant) {

@@ -1,15 +1,10 @@
-// The rules that the checker applies to a program, and their basis. Violations that hardware tolerates:
+// The rules that the order checker applies to a program, and their basis. Violations that hardware tolerates:
 // machine/habit.h.
 #pragma once
 
 #include <cstdint>
 
-#include "machine/habit.h"
-
-namespace sim::order {
-
-using sim::Habit;
-using sim::Habits;
+namespace sim {
 
 enum class Rule : uint8_t {
   ReadAfterWrite,
@@ -55,4 +50,4 @@ struct RuleText {
 };
 const RuleText& text_of(Rule rule);
 
-}  // namespace sim::order
+}  // namespace sim

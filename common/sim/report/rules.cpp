@@ -1,9 +1,9 @@
-#include "check/order/rules.h"
+#include "report/rules.h"
 
 #include <array>
 #include <iterator>
 
-namespace sim::order {
+namespace sim {
 namespace {
 
 using enum Grounds;
@@ -85,4 +85,4 @@ static_assert(std::size(kRules) == static_cast<size_t>(Rule::kCount));
 
 const RuleText& text_of(Rule rule) { return kRules[static_cast<size_t>(rule)]; }
 
-}  // namespace sim::order
+}  // namespace sim
