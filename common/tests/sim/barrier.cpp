@@ -93,11 +93,11 @@ TEST(Named, LanesOfAWarpMeetFromDifferentPlacesUnlessAligned) {
 TEST(Named, MisuseIsExplained) {
   Outcome outcome;
   run("mov.u32 %r5, 16; barrier.sync.aligned %r5;", 32, &outcome);
-  expect_failure(outcome, Status::IllegalInstruction, {"barrier 16", "numbered 0 to 15"});
+  expect_fault(outcome, faults::barrier_number, {16});
   run("setp.eq.u32 %p1, %r1, 0; @%p1 bra one; bar.sync 1, 128; bra done; one: bar.sync 1, 64; done:", 128, &outcome);
-  expect_failure(outcome, Status::LaunchFailure, {"two thread counts"});
+  expect_fault(outcome, faults::barrier_with_two_counts);
   run("bar.sync 1, 256;", 128, &outcome);
-  expect_failure(outcome, Status::LaunchFailure, {"waits for 256 threads", "the CTA has 128"});
+  expect_fault(outcome, faults::barrier_of_too_many, {256, 128});
 }
 
 TEST(ClusterBarrier, OrdersStoresOfAllCtas) {
@@ -141,9 +141,9 @@ TEST(ClusterBarrier, SixteenCtas) {
 TEST(ClusterBarrier, MisuseIsExplained) {
   Outcome outcome;
   run("barrier.cluster.wait;", 32, &outcome, 2, 2);
-  expect_failure(outcome, Status::LaunchFailure, {"without barrier.cluster.arrive"});
+  expect_fault(outcome, faults::cluster_wait_without_arrival);
   run("barrier.cluster.arrive; barrier.cluster.arrive;", 32, &outcome, 2, 2);
-  expect_failure(outcome, Status::LaunchFailure, {"arrive twice"});
+  expect_fault(outcome, faults::cluster_arrival_twice);
 }
 
 TEST(Registers, ThePoolIsShared) {
@@ -159,7 +159,7 @@ TEST(Registers, ThePoolIsShared) {
   run("setp.lt.u32 %p1, %r1, 4; @%p1 bra small; setmaxnreg.inc.sync.aligned.u32 240; bra done; small: "
       "setmaxnreg.dec.sync.aligned.u32 40; done:",
       384, &outcome, 1, 1, ".maxntid 384\n.minnctapersm 1");
-  expect_failure(outcome, Status::LaunchTimeout, {"deadlock", "setmaxnreg", "pool"});
+  expect_wait(outcome, Wait::Registers);
   // Without launch bounds the instruction does nothing.
   EXPECT_EQ(run("setmaxnreg.inc.sync.aligned.u32 240; mov.u32 %r2, 1;", 1024)[1023], 1u);
 }

@@ -246,21 +246,18 @@ TEST(Calls, TheStackEnds) {
       .reg .pred %p; .reg .b32 %n; .param .b32 n1; ld.param.u32 %n, [n]; setp.eq.u32 %p, %n, 0; @%p ret;
       sub.u32 %n, %n, 1; st.param.b32 [n1], %n; call down, (n1); ret; })";
   const std::string body = "call down, (100); st.global.u32 [%rd1], %r60;";
-  expect_failure(run(deep, body).outcome, Status::HardwareStackError,
-                 {"the stack overflows: down is called at depth 33, its frame takes 32 bytes",
-                  "of the thread's stack of 1,024 bytes 0 are left", "cudaLimitStackSize", "in down, called at call",
-                  "more calls"});
+  const Outcome outcome = run(deep, body).outcome;
+  expect_fault(outcome, faults::stack_overflow, {"down", 33, 32, 1024, 0});
+  EXPECT_GT(outcome.findings[0].calls_left_out, 0u);
   expect_success(run(deep, body, {}, 32, 4096).outcome);
 }
 
 TEST(Calls, PointersThatAreNone) {
-  expect_failure(run(kOperations, "mov.u64 %rd9, 0;" + kCallPointer).outcome, Status::InvalidPc,
-                 {"a call through a null pointer"});
-  expect_failure(run(kOperations, "mov.u64 %rd9, table;" + kCallPointer).outcome, Status::InvalidPc,
-                 {"which is not the address of a device function"});
-  expect_failure(run(kOperations, "ld.global.u64 %rd9, [table+24];" + kCallPointer).outcome, Status::IllegalInstruction,
-                 {"a call through a pointer to narrow, whose parameters and results are not those"});
-  expect_failure(run(kOperations, "mov.u64 %rd9, plus; ld.u32 %r1, [%rd9];").outcome, Status::IllegalAddress, {});
+  expect_fault(run(kOperations, "mov.u64 %rd9, 0;" + kCallPointer).outcome, faults::call_of_null);
+  expect_fault(run(kOperations, "mov.u64 %rd9, table;" + kCallPointer).outcome, faults::call_of_no_function);
+  expect_fault(run(kOperations, "ld.global.u64 %rd9, [table+24];" + kCallPointer).outcome,
+               faults::call_with_other_prototype, {"narrow"});
+  expect_fault(run(kOperations, "mov.u64 %rd9, plus; ld.u32 %r1, [%rd9];").outcome, faults::access_outside);
 }
 
 TEST(Calls, ReportsNameTheCalls) {
@@ -268,8 +265,12 @@ TEST(Calls, ReportsNameTheCalls) {
     .func inner(.param .b32 n) {
       .reg .pred %p; .reg .b32 %n; .reg .b64 %a; .param .b32 n1; ld.param.u32 %n, [n]; setp.eq.u32 %p, %n, 0; @%p bra zero;
       sub.u32 %n, %n, 1; st.param.b32 [n1], %n; call inner, (n1); ret; zero: mov.u64 %a, 64; ld.global.u32 %n, [%a]; ret; })";
-  expect_failure(run(bad, "call inner, (2);").outcome, Status::IllegalAddress,
-                 {"at ld.global.u32 (PTX line", "in inner, called at call (PTX line"});
+  const Outcome outcome = run(bad, "call inner, (2);").outcome;
+  expect_fault(outcome, faults::access_outside);
+  const Finding& finding = outcome.findings[0];
+  EXPECT_EQ(finding.first.at.instruction, "ld.global.u32");
+  EXPECT_EQ(finding.calls[0].function, "inner");
+  EXPECT_GT(finding.calls[0].at.ptx_line, 0u);
 }
 
 }  // namespace

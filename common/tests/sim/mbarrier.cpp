@@ -132,25 +132,26 @@ TEST(Mbarrier, ReinitialisingTakesEffect) {
 
 TEST(Mbarrier, TrapsStopTheKernel) {
   // On hardware each of these is an unspecified launch failure.
-  const auto expect_trap = [](const std::string& body, std::string_view text) {
-    expect_failure(run(body).outcome, Status::LaunchFailure, {text});
+  const auto expect_trap = [](const std::string& body, const FaultText& fault) {
+    expect_fault(run(body).outcome, fault);
   };
-  expect_trap(init(2) + "mbarrier.arrive.shared::cta.b64 _, [%r9], 3;", "more arrivals than the phase still waits for");
-  expect_trap(init(1) + "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r9], 64;" + kArrive, "more arrivals");
-  expect_trap(init(1) + "mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%r9], 1048576;", "1,048,575");
+  expect_trap(init(2) + "mbarrier.arrive.shared::cta.b64 _, [%r9], 3;", faults::too_many_arrivals);
+  expect_trap(init(1) + "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r9], 64;" + kArrive, faults::too_many_arrivals);
+  expect_trap(init(1) + "mbarrier.expect_tx.relaxed.cta.shared::cta.b64 [%r9], 1048576;",
+              faults::too_many_bytes_expected);
   expect_trap(
       init(1) + "mbarrier.expect_tx.shared::cta.b64 [%r9], 1048575; mbarrier.expect_tx.shared::cta.b64 [%r9], 1;",
-      "1,048,575");
+      faults::too_many_bytes_expected);
   expect_trap(init(1) +
                   "mbarrier.complete_tx.relaxed.cluster.shared::cluster.b64 [%r9], 1048575; "
                   "mbarrier.complete_tx.relaxed.cluster.shared::cluster.b64 [%r9], 1;",
-              "1,048,575");
-  expect_trap(init(0), "count of 0");
-  expect_trap(init(1 << 20), "count of 1048576");
-  expect_trap(init(2) + "mbarrier.arrive.noComplete.shared::cta.b64 %rd5, [%r9], 2;", "noComplete");
-  expect_trap(kArrive, "no mbarrier");
-  expect_trap("mbarrier.test_wait.parity.shared::cta.b64 %p1, [%r9], 0;", "no mbarrier");
-  expect_failure(run("add.u32 %r9, %r9, 4;" + init(1)).outcome, Status::MisalignedAddress, {"multiple of 8"});
+              faults::too_many_bytes_delivered);
+  expect_trap(init(0), faults::mbarrier_count);
+  expect_trap(init(1 << 20), faults::mbarrier_count);
+  expect_trap(init(2) + "mbarrier.arrive.noComplete.shared::cta.b64 %rd5, [%r9], 2;", faults::no_complete_completes);
+  expect_trap(kArrive, faults::no_mbarrier);
+  expect_trap("mbarrier.test_wait.parity.shared::cta.b64 %p1, [%r9], 0;", faults::no_mbarrier);
+  expect_fault(run("add.u32 %r9, %r9, 4;" + init(1)).outcome, faults::shared_misaligned, {8});
   EXPECT_EQ(run(init(1) +
                 "mbarrier.expect_tx.shared::cta.b64 [%r9], 1048575; "
                 "mbarrier.complete_tx.relaxed.cluster.shared::cluster.b64 [%r9], 1048575;" +
@@ -227,8 +228,7 @@ TEST(Mbarrier, OnlyTheOwnCtaWaits) {
       "mbarrier.init.shared::cta.b64 [bar], 1; barrier.cluster.arrive; barrier.cluster.wait; mov.u32 %r9, bar; xor.b32 "
       "%r9, %r9, 16777216; mbarrier.test_wait.parity.shared::cta.b64 %p1, [%r9], 0; barrier.cluster.arrive; "
       "barrier.cluster.wait;";
-  expect_failure(bench.launch(source, {.grid = {2, 1, 1}, .cluster = {2, 1, 1}}), Status::IllegalInstruction,
-                 {"own mbarrier only", "belongs to CTA rank"});
+  expect_fault(bench.launch(source, {.grid = {2, 1, 1}, .cluster = {2, 1, 1}}), faults::mbarrier_of_other_cta);
 }
 
 }  // namespace

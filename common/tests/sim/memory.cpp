@@ -477,33 +477,29 @@ TEST(Faults, AreNamedWithTheLane) {
         body;
     return bench.launch(source, {.block = {128, 1, 1}}, pointer);
   };
-  expect_failure(run("st.global.u32 [%rd3], %r1;", buffer), Status::IllegalAddress,
-                 {"store of 4 bytes", "0 bytes past the end of cudaMalloc #7", "warp 3", "lane 4", "thread 100",
-                  "PTX line 20", "st.global.u32", "kernel k"});
-  expect_failure(run("ld.global.u32 %r2, [%rd3+-64];", buffer), Status::IllegalAddress,
-                 {"64 bytes before cudaMalloc #7"});
-  expect_failure(run("ld.global.u32 %r2, [%rd3+2];", buffer), Status::MisalignedAddress,
-                 {"4-byte load", "multiple of 4"});
-  expect_failure(run("ld.global.v4.u32 {%r2, %r3, %r4, %r5}, [%rd3];", buffer), Status::MisalignedAddress,
-                 {"16-byte load", "lane 1"});
-  expect_failure(run("ld.global.u32 %r2, [%rd3];", freed), Status::IllegalAddress, {"cudaMalloc #8", "has been freed"});
-  expect_failure(run("ld.global.u32 %r2, [%rd3];", mine.data()), Status::IllegalAddress, {"not device memory"});
-  expect_failure(run("ld.global.u32 %r2, [%rd3];", nullptr), Status::IllegalAddress, {"null pointer"});
-  expect_failure(run("mov.u64 %rd4, fixed; st.global.u32 [%rd4], %r1;", buffer, ".const .align 4 .u32 fixed = 3;\n"),
-                 Status::IllegalAddress, {"constant memory", "fixed"});
-  expect_failure(run("mov.u32 %r3, box; shl.b32 %r4, %r1, 2; add.u32 %r3, %r3, %r4; st.shared.u32 [%r3], %r1;", buffer,
-                     ".shared .align 4 .b8 box[400];\n"),
-                 Status::IllegalAddress, {"shared offset 0x590", "400 bytes", "lane 4"});
-  expect_failure(run("ld.shared.u32 %r2, [%r2];", buffer, ".shared .align 4 .b8 box[400];\n"), Status::IllegalAddress,
-                 {"shared offset 0x0"});
-  expect_failure(run(".local .align 4 .b8 stack[16]; mov.u64 %rd5, stack; add.s64 %rd5, %rd5, %rd2; "
-                     "st.local.u32 [%rd5], %r1;",
-                     buffer),
-                 Status::IllegalAddress, {"local offset", "lane 4"});
-  expect_failure(run("atom.global.add.u32 %r2, [%rd3], 1;", buffer), Status::IllegalAddress, {"atomic operation"});
-  expect_failure(run("mov.u32 %r3, bar; mbarrier.init.shared::cta.b64 [%r3], 1; ld.shared.u32 %r2, [%r3+4];", buffer,
-                     ".shared .align 8 .b64 bar;\n"),
-                 Status::LaunchFailure, {"touches a live mbarrier"});
+  expect_fault(run("st.global.u32 [%rd3], %r1;", buffer), faults::access_outside, {"store", 4, "cudaMalloc #7"});
+  expect_fault(run("ld.global.u32 %r2, [%rd3+-64];", buffer), faults::access_outside,
+               {"load", "64 bytes", "cudaMalloc #7"});
+  expect_fault(run("ld.global.u32 %r2, [%rd3+2];", buffer), faults::access_misaligned, {4, "load"});
+  expect_fault(run("ld.global.v4.u32 {%r2, %r3, %r4, %r5}, [%rd3];", buffer), faults::access_misaligned, {16, "load"});
+  expect_fault(run("ld.global.u32 %r2, [%rd3];", freed), faults::access_outside, {"cudaMalloc #8"});
+  expect_fault(run("ld.global.u32 %r2, [%rd3];", mine.data()), faults::access_outside);
+  expect_fault(run("ld.global.u32 %r2, [%rd3];", nullptr), faults::access_outside);
+  expect_fault(run("mov.u64 %rd4, fixed; st.global.u32 [%rd4], %r1;", buffer, ".const .align 4 .u32 fixed = 3;\n"),
+               faults::store_to_constant, {"fixed"});
+  expect_fault(run("mov.u32 %r3, box; shl.b32 %r4, %r1, 2; add.u32 %r3, %r3, %r4; st.shared.u32 [%r3], %r1;", buffer,
+                   ".shared .align 4 .b8 box[400];\n"),
+               faults::access_outside_shared, {0x590, 400});
+  expect_fault(run("ld.shared.u32 %r2, [%r2];", buffer, ".shared .align 4 .b8 box[400];\n"),
+               faults::access_outside_shared, {0});
+  expect_fault(run(".local .align 4 .b8 stack[16]; mov.u64 %rd5, stack; add.s64 %rd5, %rd5, %rd2; "
+                   "st.local.u32 [%rd5], %r1;",
+                   buffer),
+               faults::access_outside_local, {"store", 4, 16});
+  expect_fault(run("atom.global.add.u32 %r2, [%rd3], 1;", buffer), faults::access_outside, {"atomic operation"});
+  expect_fault(run("mov.u32 %r3, bar; mbarrier.init.shared::cta.b64 [%r3], 1; ld.shared.u32 %r2, [%r3+4];", buffer,
+                   ".shared .align 8 .b64 bar;\n"),
+               faults::access_of_mbarrier);
 }
 
 }  // namespace

@@ -22,21 +22,44 @@ const std::string kPrologue =
 /// %r8. Those of the next CTA are at %r10 and %r11. Global memory is at %rd1: its first word is the result. Thread 0
 /// has %p1, and lane 0 %p2.
 std::string begin(const std::string& arrivals = "1") {
-  return "ld.param.u64 %rd1, [data]; mov.u32 %r1, %tid.x; shr.u32 %r2, %r1, 5; and.b32 %r3, %r1, 31; mov.u32 %r4, "
-         "%cluster_ctarank; mov.u32 %r5, box; mov.u32 %r6, bars; add.u32 %r8, %r6, 8; mov.u32 %r12, %cluster_nctarank; "
-         "add.u32 %r7, %r4, 1; rem.u32 %r7, %r7, %r12; mapa.shared::cluster.u32 %r10, %r5, %r7; "
-         "mapa.shared::cluster.u32 %r11, %r6, %r7; shl.b32 %r13, %r1, 2; add.u32 %r14, %r5, %r13; cvt.u64.u32 %rd2, "
-         "%r13; add.u64 %rd2, %rd2, %rd1; setp.eq.u32 %p1, %r1, 0; setp.eq.u32 %p2, %r3, 0;\n"
-         "@!%p1 bra ready; mbarrier.init.shared::cta.b64 [%r6], " +
+  return R"(
+      ld.param.u64 %rd1, [data];
+      mov.u32 %r1, %tid.x;
+      shr.u32 %r2, %r1, 5;
+      and.b32 %r3, %r1, 31;
+      mov.u32 %r4, %cluster_ctarank;
+      mov.u32 %r5, box;
+      mov.u32 %r6, bars;
+      add.u32 %r8, %r6, 8;
+      mov.u32 %r12, %cluster_nctarank;
+      add.u32 %r7, %r4, 1;
+      rem.u32 %r7, %r7, %r12;
+      mapa.shared::cluster.u32 %r10, %r5, %r7;
+      mapa.shared::cluster.u32 %r11, %r6, %r7;
+      shl.b32 %r13, %r1, 2;
+      add.u32 %r14, %r5, %r13;
+      cvt.u64.u32 %rd2, %r13;
+      add.u64 %rd2, %rd2, %rd1;
+      setp.eq.u32 %p1, %r1, 0;
+      setp.eq.u32 %p2, %r3, 0;
+      @!%p1 bra ready;
+      mbarrier.init.shared::cta.b64 [%r6], )" +
          arrivals +
-         "; mbarrier.init.shared::cta.b64 [%r8], 1; fence.mbarrier_init.release.cluster; ready: bar.warp.sync -1; "
-         "barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned;\n";
+         R"(
+           ;
+           mbarrier.init.shared::cta.b64 [%r8], 1;
+           fence.mbarrier_init.release.cluster;
+           ready: bar.warp.sync -1;
+           barrier.cluster.arrive.release.aligned;
+           barrier.cluster.wait.acquire.aligned;)";
 }
 const std::string kEnd = "\nbarrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned;";
 const std::string kLoad =
-    "@!%p1 bra issued; mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r6], 512; "
-    "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r5], [%rd1+1024], 512, [%r6]; issued: "
-    "bar.warp.sync -1;\n";
+    R"(
+      @!%p1 bra issued;
+      mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r6], 512;
+      cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r5], [%rd1+1024], 512, [%r6];
+      issued: bar.warp.sync -1;)";
 const std::string kRead = "ld.shared.u32 %r20, [%r14];";
 std::string wait(const std::string& barrier = "%r6", const std::string& parity = "0", const std::string& label = "w") {
   return label + ": mbarrier.try_wait.parity.shared::cta.b64 %p9, [" + barrier + "], " + parity + "; @!%p9 bra " +
@@ -63,15 +86,24 @@ const std::vector<Form> kDroppedWaits = {
      "error (read after write)"},
     {"with a time limit, of arrivals by threads",
      begin("128") +
-         "st.shared.u32 [%r14], 1; mbarrier.arrive.shared::cta.b64 _, [%r6]; mov.u32 %r22, 100; "
-         "mbarrier.try_wait.parity.shared::cta.b64 %p9, [%r6], 0, %r22; xor.b32 %r14, %r14, 256;" +
+         R"(
+           st.shared.u32 [%r14], 1;
+           mbarrier.arrive.shared::cta.b64 _, [%r6];
+           mov.u32 %r22, 100;
+           mbarrier.try_wait.parity.shared::cta.b64 %p9, [%r6], 0, %r22;
+           xor.b32 %r14, %r14, 256;)" +
          kRead + kEnd,
      "error (read after write)"},
     {"a state of which the thread knows all arrivals",
      begin("128") +
-         "st.shared.u32 [%r14], 1; mbarrier.arrive.shared::cta.b64 %rd9, [%r6]; bar.sync 0; "
-         "mbarrier.test_wait.shared::cta.b64 %p9, [%r6], %rd9; selp.b32 %r21, 1, 0, %p9; @%p1 st.global.u32 "
-         "[%rd1], %r21; bar.warp.sync -1;" +
+         R"(
+           st.shared.u32 [%r14], 1;
+           mbarrier.arrive.shared::cta.b64 %rd9, [%r6];
+           bar.sync 0;
+           mbarrier.test_wait.shared::cta.b64 %p9, [%r6], %rd9;
+           selp.b32 %r21, 1, 0, %p9;
+           @%p1 st.global.u32 [%rd1], %r21;
+           bar.warp.sync -1;)" +
          kEnd,
      "", 1, 128, "h200", true}};
 
@@ -96,13 +128,24 @@ const std::vector<Form> kPeeks = {{"one", peeks(1, false), "", 1, 64, "h200", tr
 /// CTA 0 writes, and sets a flag; CTA 1 reads it, then the data.
 std::string fresh(const std::string& write, const std::string& load) {
   return begin() + "setp.ne.u32 %p3, %r4, 0; @%p3 bra reader;\n" + write +
-         "bar.sync 0; @%p1 st.release.gpu.global.u32 [%rd1+4096], 1; bra.uni end;\nreader: ld.acquire.gpu.global.u32 "
-         "%r20, [%rd1+4096]; setp.eq.u32 %p4, %r20, 0; @%p4 bra reader; bar.warp.sync -1;\n" +
+         R"(
+           bar.sync 0;
+           @%p1 st.release.gpu.global.u32 [%rd1+4096], 1;
+           bra.uni end;
+           reader: ld.acquire.gpu.global.u32 %r20, [%rd1+4096];
+           setp.eq.u32 %p4, %r20, 0;
+           @%p4 bra reader;
+           bar.warp.sync -1;)" +
          load + "end: bar.warp.sync -1;" + kEnd;
 }
 const std::string kStoreBulk =
-    "@!%p1 bra stored; fence.proxy.async; cp.async.bulk.global.shared::cta.bulk_group [%rd1], [%r5], 512; "
-    "cp.async.bulk.commit_group; cp.async.bulk.wait_group 0; stored: bar.warp.sync -1;";
+    R"(
+      @!%p1 bra stored;
+      fence.proxy.async;
+      cp.async.bulk.global.shared::cta.bulk_group [%rd1], [%r5], 512;
+      cp.async.bulk.commit_group;
+      cp.async.bulk.wait_group 0;
+      stored: bar.warp.sync -1;)";
 const std::vector<Form> kReadOnly = {
     {"an ordinary load", fresh("st.global.u32 [%rd2], 7;", "ld.global.u32 %r20, [%rd2];"), "", 2},
     {"another CTA's store", fresh("st.global.u32 [%rd2], 7;", "ld.global.nc.u32 %r20, [%rd2];"),
@@ -114,8 +157,13 @@ const std::vector<Form> kReadOnly = {
      "error (read-only data)", 2},
     {"its own CTA's",
      begin() +
-         "st.global.u32 [%rd2], 7; bar.sync 0; xor.b32 %r13, %r13, 256; cvt.u64.u32 %rd2, %r13; "
-         "add.u64 %rd2, %rd2, %rd1; ld.global.nc.u32 %r20, [%rd2];" +
+         R"(
+           st.global.u32 [%rd2], 7;
+           bar.sync 0;
+           xor.b32 %r13, %r13, 256;
+           cvt.u64.u32 %rd2, %r13;
+           add.u64 %rd2, %rd2, %rd1;
+           ld.global.nc.u32 %r20, [%rd2];)" +
          kEnd,
      "error (read-only data)"},
     {"read, then overwritten by the same thread",
@@ -125,10 +173,17 @@ const std::vector<Form> kReadOnly = {
 /// Both CTAs store into each other's box; then each one's bulk store reads its own.
 std::string pushed(const std::string& fence) {
   return begin() + "shl.b32 %r15, %r1, 2; add.u32 %r15, %r10, %r15; st.shared::cluster.u32 [%r15], 7; " + fence +
-         " barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned;\n"
-         "@!%p1 bra stored; mul.lo.u32 %r16, %r4, 512; cvt.u64.u32 %rd3, %r16; add.u64 %rd3, %rd3, %rd1; "
-         "cp.async.bulk.global.shared::cta.bulk_group [%rd3], [%r5], 512; cp.async.bulk.commit_group; "
-         "cp.async.bulk.wait_group 0; stored: bar.warp.sync -1;" +
+         R"(
+           barrier.cluster.arrive.release.aligned;
+           barrier.cluster.wait.acquire.aligned;
+           @!%p1 bra stored;
+           mul.lo.u32 %r16, %r4, 512;
+           cvt.u64.u32 %rd3, %r16;
+           add.u64 %rd3, %rd3, %rd1;
+           cp.async.bulk.global.shared::cta.bulk_group [%rd3], [%r5], 512;
+           cp.async.bulk.commit_group;
+           cp.async.bulk.wait_group 0;
+           stored: bar.warp.sync -1;)" +
          kEnd;
 }
 /// A CTA stores into its own box or into global memory, from where a bulk copy reads it.
@@ -136,12 +191,16 @@ std::string copied(const std::string& store, const std::string& fence, const std
   return begin() + store + fence + " bar.sync 0; @!%p1 bra copied; " + copy + " copied: bar.warp.sync -1;" + kEnd;
 }
 const std::string kOutOfShared =
-    "cp.async.bulk.global.shared::cta.bulk_group [%rd1], [%r5], 512; "
-    "cp.async.bulk.commit_group; cp.async.bulk.wait_group 0;";
+    R"(
+      cp.async.bulk.global.shared::cta.bulk_group [%rd1], [%r5], 512;
+      cp.async.bulk.commit_group;
+      cp.async.bulk.wait_group 0;)";
 const std::string kIntoShared =
-    "mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r6], 512; "
-    "cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r5], [%rd1], 512, "
-    "[%r6]; w: mbarrier.try_wait.parity.shared::cta.b64 %p9, [%r6], 0; @!%p9 bra w; ";
+    R"(
+      mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r6], 512;
+      cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r5], [%rd1], 512, [%r6];
+      w: mbarrier.try_wait.parity.shared::cta.b64 %p9, [%r6], 0;
+      @!%p9 bra w;)";
 const std::vector<Form> kProxyFences = {
     {"of the cluster's shared memory", pushed("fence.proxy.async.shared::cluster;"), "", 2},
     {"of all memory", pushed("fence.proxy.async;"), "", 2},
@@ -169,11 +228,17 @@ std::string handed(const std::string& store, const std::string& release, const s
          ".cluster.shared::cta.b64 %p9, [%r6], 0; @!%p9 bra v; bar.warp.sync -1; " + acquire + load + kEnd;
 }
 const std::string kStoreGlobal =
-                      "mul.lo.u32 %r16, %r4, 512; cvt.u64.u32 %rd3, %r16; add.u64 %rd3, %rd3, %rd2; "
-                      "st.global.u32 [%rd3], 7; ",
+                      R"(
+                        mul.lo.u32 %r16, %r4, 512;
+                        cvt.u64.u32 %rd3, %r16;
+                        add.u64 %rd3, %rd3, %rd2;
+                        st.global.u32 [%rd3], 7;)",
                   kLoadGlobal =
-                      "mul.lo.u32 %r16, %r7, 512; cvt.u64.u32 %rd3, %r16; add.u64 %rd3, %rd3, %rd2; "
-                      "ld.global.u32 %r20, [%rd3];";
+                      R"(
+                        mul.lo.u32 %r16, %r7, 512;
+                        cvt.u64.u32 %rd3, %r16;
+                        add.u64 %rd3, %rd3, %rd2;
+                        ld.global.u32 %r20, [%rd3];)";
 const std::string kStorePeer = "add.u32 %r15, %r10, %r13; st.shared::cluster.u32 [%r15], 7; ",
                   kLoadPeer = "add.u32 %r15, %r10, %r13; ld.shared::cluster.u32 %r20, [%r15];";
 const std::string kReleaseShared = "fence.release.sync_restrict::shared::cta.cluster;",
@@ -195,18 +260,26 @@ const std::vector<Form> kRestricted = {
 std::string registers(const std::string& code) { return begin() + code + "bar.warp.sync -1;" + kEnd; }
 const std::vector<Form> kRegisters = {
     {"by all four warps", registers("setmaxnreg.dec.sync.aligned.u32 40;"), ""},
-    {"by all four warps, in two places",
-     registers("setp.lt.u32 %p3, %r2, 2; @%p3 bra low; setmaxnreg.dec.sync.aligned.u32 40; bra.uni both; low: "
-               "setmaxnreg.dec.sync.aligned.u32 40; both: "),
+    {"by all four warps, in two places", registers(R"(
+         setp.lt.u32 %p3, %r2, 2;
+         @%p3 bra low;
+         setmaxnreg.dec.sync.aligned.u32 40;
+         bra.uni both;
+         low: setmaxnreg.dec.sync.aligned.u32 40;
+         both: )"),
      ""},
     {"by one warp", registers("setp.ne.u32 %p3, %r2, 1; @%p3 bra skip; setmaxnreg.dec.sync.aligned.u32 40; skip: "),
      "error (register count)"},
     {"by three of four",
      registers("setp.eq.u32 %p3, %r2, 3; @%p3 bra skip; setmaxnreg.dec.sync.aligned.u32 40; skip: "),
      "error (register count)"},
-    {"with two values",
-     registers("setp.lt.u32 %p3, %r2, 2; @%p3 bra low; setmaxnreg.dec.sync.aligned.u32 40; bra.uni both; low: "
-               "setmaxnreg.dec.sync.aligned.u32 48; both: "),
+    {"with two values", registers(R"(
+         setp.lt.u32 %p3, %r2, 2;
+         @%p3 bra low;
+         setmaxnreg.dec.sync.aligned.u32 40;
+         bra.uni both;
+         low: setmaxnreg.dec.sync.aligned.u32 48;
+         both: )"),
      "error (register count)"},
     {"by one warpgroup of two",
      registers("setp.ge.u32 %p3, %r2, 4; @%p3 bra skip; setmaxnreg.dec.sync.aligned.u32 40; skip: "), "", 1, 256}};
@@ -216,8 +289,11 @@ std::string invalidated(const std::string& first, const std::string& between) {
   return begin() + first + between + "bar.sync 0; @%p1 mbarrier.inval.shared::cta.b64 [%r6];" + kEnd;
 }
 const std::string kCopies =
-    "@!%p1 bra copied; cp.async.ca.shared.global [%r5], [%rd1], 16; "
-    "cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%r6]; copied: bar.warp.sync -1;";
+    R"(
+      @!%p1 bra copied;
+      cp.async.ca.shared.global [%r5], [%rd1], 16;
+      cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%r6];
+      copied: bar.warp.sync -1;)";
 const std::vector<Form> kInvalidations = {
     {"after the load's phase", invalidated(kLoad, wait()), ""},
     {"under a load", invalidated(kLoad, ""), "error (barrier lifetime)"},
@@ -226,16 +302,24 @@ const std::vector<Form> kInvalidations = {
     {"after the phase of cp.async", invalidated(kCopies, wait()), ""},
     {"under a peer's arrival",
      begin() +
-         "@%p1 mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r11]; nanosleep.u32 100000; bar.sync 0; "
-         "@%p1 mbarrier.inval.shared::cta.b64 [%r6];" +
+         R"(
+           @%p1 mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%r11];
+           nanosleep.u32 100000;
+           bar.sync 0;
+           @%p1 mbarrier.inval.shared::cta.b64 [%r6];)" +
          kEnd,
      "error (barrier lifetime)", 2}};
 
 /// All lanes of warp 1 wait for phase 0; one of them arrives in the next phase, which warp 0 waits for.
 std::string lapped(const std::string& between) {
   return begin() +
-         "setp.ne.u32 %p3, %r2, 0; @%p3 bra other;\n@%p1 mbarrier.arrive.shared::cta.b64 _, [%r6]; "
-         "bra.uni end;\nother: w: mbarrier.try_wait.parity.shared::cta.b64 %p9, [%r6], 0; @!%p9 bra w; " +
+         R"(
+           setp.ne.u32 %p3, %r2, 0;
+           @%p3 bra other;
+           @%p1 mbarrier.arrive.shared::cta.b64 _, [%r6];
+           bra.uni end;
+           other: w: mbarrier.try_wait.parity.shared::cta.b64 %p9, [%r6], 0;
+           @!%p9 bra w;)" +
          between + "@%p2 mbarrier.arrive.shared::cta.b64 _, [%r6]; end: bar.warp.sync -1;" + kEnd;
 }
 const std::vector<Form> kLapped = {{"lanes that meet", lapped("bar.warp.sync -1;"), "", 1, 64},
@@ -257,34 +341,54 @@ const std::vector<Form> kOneVerdict = {
      "strict error (write, then asynchronous write)"},
     {"read, and overwritten asynchronously",
      begin() + kLoad + wait() + kRead +
-         "bar.sync 0; @!%p1 bra again; mbarrier.arrive.expect_tx.shared::cta.b64 _, "
-         "[%r6], 512; cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
-         "[%r5], [%rd1+1024], 512, [%r6]; again: bar.warp.sync -1;" +
+         R"(
+           bar.sync 0;
+           @!%p1 bra again;
+           mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r6], 512;
+           cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r5], [%rd1+1024], 512, [%r6];
+           again: bar.warp.sync -1;)" +
          wait("%r6", "1", "v") + kEnd,
      "strict error (read, then asynchronous write)"},
     {"initialised twice by one thread",
      begin() +
-         "add.u32 %r9, %r6, 16; @%p1 mbarrier.init.shared::cta.b64 [%r9], 1; @%p1 mbarrier.init.shared::cta.b64 "
-         "[%r9], 2; bar.sync 0;" +
+         R"(
+           add.u32 %r9, %r6, 16;
+           @%p1 mbarrier.init.shared::cta.b64 [%r9], 1;
+           @%p1 mbarrier.init.shared::cta.b64 [%r9], 2;
+           bar.sync 0;)" +
          kEnd,
      "habit repeated-init"},
     {"initialised by two threads",
      begin() +
-         "add.u32 %r9, %r6, 16; @%p1 mbarrier.init.shared::cta.b64 [%r9], 1; bar.sync 0; setp.eq.u32 %p3, %r1, "
-         "32; @%p3 mbarrier.init.shared::cta.b64 [%r9], 2; bar.sync 0;" +
+         R"(
+           add.u32 %r9, %r6, 16;
+           @%p1 mbarrier.init.shared::cta.b64 [%r9], 1;
+           bar.sync 0;
+           setp.eq.u32 %p3, %r1, 32;
+           @%p3 mbarrier.init.shared::cta.b64 [%r9], 2;
+           bar.sync 0;)" +
          kEnd,
      "error (barrier lifetime)"},
     {"initialised again after an arrival",
      begin() +
-         "add.u32 %r9, %r6, 16; @%p1 mbarrier.init.shared::cta.b64 [%r9], 1; @%p1 mbarrier.arrive.shared::cta.b64 "
-         "_, [%r9]; @%p1 mbarrier.init.shared::cta.b64 [%r9], 2; bar.sync 0;" +
+         R"(
+           add.u32 %r9, %r6, 16;
+           @%p1 mbarrier.init.shared::cta.b64 [%r9], 1;
+           @%p1 mbarrier.arrive.shared::cta.b64 _, [%r9];
+           @%p1 mbarrier.init.shared::cta.b64 [%r9], 2;
+           bar.sync 0;)" +
          kEnd,
      "error (barrier lifetime)"},
     {"a barrier at which no warp waits", begin() + "bar.arrive 14, 64; bar.sync 0; bar.arrive 14, 64;" + kEnd, ""},
     {"a barrier at which a warp waits",
      begin() +
-         "setp.eq.u32 %p3, %r2, 3; @%p3 bra waits; bar.arrive 14, 64; bra.uni end; waits: bar.sync 14, 64; "
-         "end: bar.warp.sync -1;" +
+         R"(
+           setp.eq.u32 %p3, %r2, 3;
+           @%p3 bra waits;
+           bar.arrive 14, 64;
+           bra.uni end;
+           waits: bar.sync 14, 64;
+           end: bar.warp.sync -1;)" +
          kEnd,
      "error (phase known)"},
     {"an arrival at a peer, scope .cluster", remote(".release.cluster", ".acquire.cluster"), "", 2, 32},
@@ -307,19 +411,28 @@ const std::vector<Form> kElections = {
     {"the elected thread waits", stored_by("%p1", "%p1", "%p5"), "strict error (elected lane)"}};
 
 const std::string kAllocate =
-                      "setp.lt.u32 %p5, %r1, 32; @%p5 tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 "
-                      "[columns], 32; tcgen05.fence::before_thread_sync; bar.sync 0; "
-                      "tcgen05.fence::after_thread_sync; ld.shared.u32 %r9, [columns];\n",
+                      R"(
+                        setp.lt.u32 %p5, %r1, 32;
+                        @%p5 tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [columns], 32;
+                        tcgen05.fence::before_thread_sync;
+                        bar.sync 0;
+                        tcgen05.fence::after_thread_sync;
+                        ld.shared.u32 %r9, [columns];)",
                   kFree =
-                      "tcgen05.fence::before_thread_sync; bar.sync 0; tcgen05.fence::after_thread_sync; @%p5 "
-                      "tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r9, 32;";
+                      R"(
+                        tcgen05.fence::before_thread_sync;
+                        bar.sync 0;
+                        tcgen05.fence::after_thread_sync;
+                        @%p5 tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r9, 32;)";
 const std::string kLoadTensor =
     "tcgen05.ld.sync.aligned.32x32b.x2.b32 {%r21, %r22}, [%r9]; tcgen05.wait::ld.sync.aligned;";
 const std::vector<Form> kTensor = {
     {"read, and written before",
      begin() + kAllocate +
-         "@!%p5 bra done; tcgen05.st.sync.aligned.32x32b.x2.b32 [%r9], {%r1, %r1}; "
-         "tcgen05.wait::st.sync.aligned;" +
+         R"(
+           @!%p5 bra done;
+           tcgen05.st.sync.aligned.32x32b.x2.b32 [%r9], {%r1, %r1};
+           tcgen05.wait::st.sync.aligned;)" +
          kLoadTensor + "done: bar.warp.sync -1;" + kFree + kEnd,
      "", 1, 128, "b200"},
     {"read, and never written",
@@ -327,18 +440,32 @@ const std::vector<Form> kTensor = {
      "error (tensor memory)", 1, 128, "b200"},
     {"freed after a commit's phase, by its number",
      begin() +
-         "setp.ne.u32 %p5, %r2, 1; @%p5 bra other; tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 "
-         "[columns], 32; setp.ne.u32 %p6, %r1, 32; @%p6 bra met; "
-         "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r6]; met: bar.warp.sync -1; "
-         "bra.uni end;\nother: setp.ne.u32 %p5, %r2, 0; @%p5 bra end;" +
+         R"(
+           setp.ne.u32 %p5, %r2, 1;
+           @%p5 bra other;
+           tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [columns], 32;
+           setp.ne.u32 %p6, %r1, 32;
+           @%p6 bra met;
+           tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r6];
+           met: bar.warp.sync -1;
+           bra.uni end;
+           other: setp.ne.u32 %p5, %r2, 0;
+           @%p5 bra end;)" +
          wait() + "tcgen05.dealloc.cta_group::1.sync.aligned.b32 0, 32; end: bar.warp.sync -1;" + kEnd,
      "habit allocation-visibility", 1, 128, "b200"},
     {"freed after a commit's phase",
      begin() +
-         "setp.ne.u32 %p5, %r2, 1; @%p5 bra other; tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 "
-         "[columns], 32; setp.ne.u32 %p6, %r1, 32; @%p6 bra met; "
-         "tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r6]; met: bar.warp.sync -1; "
-         "bra.uni end;\nother: setp.ne.u32 %p5, %r2, 0; @%p5 bra end;" +
+         R"(
+           setp.ne.u32 %p5, %r2, 1;
+           @%p5 bra other;
+           tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [columns], 32;
+           setp.ne.u32 %p6, %r1, 32;
+           @%p6 bra met;
+           tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r6];
+           met: bar.warp.sync -1;
+           bra.uni end;
+           other: setp.ne.u32 %p5, %r2, 0;
+           @%p5 bra end;)" +
          wait() +
          "ld.shared.u32 %r9, [columns]; tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r9, 32; end: bar.warp.sync -1;" +
          kEnd,
@@ -410,14 +537,13 @@ TEST(OrderKinds, AWaitMayReturnFalseInEveryScheduleButTheDefault) {
 
 TEST(OrderKinds, AWarpThatCountsTwiceInOnePhase) {
   const Form twice{"", begin() + "bar.arrive 1, 128; bar.sync 1, 128;" + kEnd, ""};
-  for (const Options& options : all_schedules())
-    expect_failure(run(twice, options), Status::LaunchFailure, {"arrives at barrier 1 twice in one phase"});
+  for (const Options& options : all_schedules()) expect_fault(run(twice, options), faults::barrier_arrival_twice, {1});
 }
 
 TEST(OrderKinds, ABarrierThatHasBeenInvalidatedIsCalledSo) {
   const Form late{
       "", begin() + "@%p1 mbarrier.inval.shared::cta.b64 [%r6]; @%p1 mbarrier.arrive.shared::cta.b64 _, [%r6];", ""};
-  expect_failure(run(late, {}), Status::LaunchFailure, {"it has been invalidated (mbarrier.inval) at"});
+  expect_fault(run(late, {}), faults::mbarrier_invalidated);
 }
 
 }  // namespace

@@ -32,8 +32,11 @@ const std::string kLoadBulk =
 const std::string kTestPhase =
     "{ .reg .pred q; again: mbarrier.test_wait.parity.shared::cta.b64 q, [%r6], 0; @!q bra again; }";
 const std::string kWaitRelaxed =
-    "{ .reg .pred q; again: mbarrier.try_wait.parity.relaxed.cluster.shared::cta.b64 q, [%r6], 0; @!q bra again; } "
-    "fence.acq_rel.cluster;";
+    R"(
+      { .reg .pred q;
+      again: mbarrier.try_wait.parity.relaxed.cluster.shared::cta.b64 q, [%r6], 0;
+      @!q bra again;
+      } fence.acq_rel.cluster;)";
 const std::string kStoreBulk =
     "cp.async.bulk.global.shared::cta.bulk_group [%rd1+2048], [%r5], 16; cp.async.bulk.commit_group;";
 const std::string kReduceBulk =
@@ -47,8 +50,10 @@ const std::string kCopyTensor =
     "[%r6];";
 const std::string kCopyTensorNext = "tcgen05.fence::after_thread_sync; " + kCopyTensor + kWaitPhase;
 const std::string kMultiply =
-    "wgmma.fence.sync.aligned; wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%f0, %f1, %f2, %f3}, %rd5, %rd5, "
-    "0, 1, 1, 0, 0; wgmma.commit_group.sync.aligned;";
+    R"(
+      wgmma.fence.sync.aligned;
+      wgmma.mma_async.sync.aligned.m64n8k16.f32.bf16.bf16 {%f0, %f1, %f2, %f3}, %rd5, %rd5, 0, 1, 1, 0, 0;
+      wgmma.commit_group.sync.aligned;)";
 constexpr const char* kLoadShared = "ld.shared.u32 %r20, [%r5];";
 constexpr const char* kLoadRemote = "ld.shared::cluster.u32 %r20, [%r7];";
 constexpr const char* kStoreShared = "st.shared.u32 [%r5], 7;";
@@ -58,12 +63,16 @@ constexpr const char* kChangeMap = "tensormap.replace.tile.global_address.global
 constexpr const char* kLoadResult = "ld.global.u32 %r20, [%rd1+2048];";
 
 const std::string kLoadTile =
-    "mov.u32 %r22, 0; mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r6], 16; "
-    "cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%r5], [%rd3, {%r22, %r22}], "
-    "[%r6];";
+    R"(
+      mov.u32 %r22, 0;
+      mbarrier.arrive.expect_tx.shared::cta.b64 _, [%r6], 16;
+      cp.async.bulk.tensor.2d.shared::cluster.global.tile.mbarrier::complete_tx::bytes [%r5], [%rd3, {%r22, %r22}],
+          [%r6];)";
 const std::string kStoreTile =
-    "mov.u32 %r22, 0; cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%rd3, {%r22, %r22}], [%r5]; "
-    "cp.async.bulk.commit_group;";
+    R"(
+      mov.u32 %r22, 0;
+      cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%rd3, {%r22, %r22}], [%r5];
+      cp.async.bulk.commit_group;)";
 const std::string kBulkOfLaunch = kStoreBulk + "cp.async.bulk.wait_group 0;";
 
 const std::vector<Waiting> kWaits = {
@@ -108,22 +117,42 @@ struct Telling {
 };
 
 const std::string kFlagAcquired =
-    "{ .reg .pred q; look: ld.acquire.SCOPE.global.u32 %r30, [%rd2]; setp.eq.u32 q, %r30, "
-    "0; @q bra look; }";
+    R"(
+      { .reg .pred q;
+      look: ld.acquire.SCOPE.global.u32 %r30, [%rd2];
+      setp.eq.u32 q, %r30, 0;
+      @q bra look;
+      })";
 const std::string kFlagFenced =
-    "{ .reg .pred q; look: ld.relaxed.SCOPE.global.u32 %r30, [%rd2]; setp.eq.u32 q, %r30, 0; "
-    "@q bra look; } fence.acq_rel.SCOPE;";
+    R"(
+      { .reg .pred q;
+      look: ld.relaxed.SCOPE.global.u32 %r30, [%rd2];
+      setp.eq.u32 q, %r30, 0;
+      @q bra look;
+      } fence.acq_rel.SCOPE;)";
 const std::string kFlagVolatile =
-    "{ .reg .pred q; look: ld.volatile.global.u32 %r30, [%rd2]; setp.eq.u32 q, %r30, 0; @q bra look; } membar.gl;";
+    R"(
+      { .reg .pred q;
+      look: ld.volatile.global.u32 %r30, [%rd2];
+      setp.eq.u32 q, %r30, 0;
+      @q bra look;
+      } membar.gl;)";
 const std::string kFlagAtomic =
-    "{ .reg .pred q; look: atom.acq_rel.SCOPE.global.or.b32 %r30, [%rd2], 0; setp.eq.u32 q, "
-    "%r30, 0; @q bra look; }";
+    R"(
+      { .reg .pred q;
+      look: atom.acq_rel.SCOPE.global.or.b32 %r30, [%rd2], 0;
+      setp.eq.u32 q, %r30, 0;
+      @q bra look;
+      })";
 const std::string kWaitOther =
     "{ .reg .pred q; again: mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 q, [%r8], 0; @!q bra again; }";
 
 const std::string kWaitOtherRelaxed =
-    "{ .reg .pred q; again: mbarrier.try_wait.parity.relaxed.cta.shared::cta.b64 q, [%r8], 0; @!q bra again; } "
-    "fence.acq_rel.cta;";
+    R"(
+      { .reg .pred q;
+      again: mbarrier.try_wait.parity.relaxed.cta.shared::cta.b64 q, [%r8], 0;
+      @!q bra again;
+      } fence.acq_rel.cta;)";
 
 /// By flags, at every scope.
 const std::vector<Telling> kFlags = {
@@ -143,8 +172,12 @@ const std::vector<Telling> kSharedFlags = {
      "{ .reg .pred q; look: ld.acquire.SCOPE.shared::cluster.u32 %r30, [%r12]; setp.eq.u32 q, %r30, 0; @q bra look; }"},
     {"fence and red.relaxed in shared memory", Reach::Cluster, false,
      "fence.acq_rel.SCOPE; red.relaxed.SCOPE.shared::cluster.add.u32 [%r12], 1;",
-     "{ .reg .pred q; look: ld.relaxed.SCOPE.shared::cluster.u32 %r30, [%r12]; setp.eq.u32 q, %r30, 0; @q bra look; } "
-     "fence.acq_rel.SCOPE;"},
+     R"(
+       { .reg .pred q;
+       look: ld.relaxed.SCOPE.shared::cluster.u32 %r30, [%r12];
+       setp.eq.u32 q, %r30, 0;
+       @q bra look;
+       } fence.acq_rel.SCOPE;)"},
 };
 const std::vector<Telling> kOthers = {
     {"bar.warp.sync", Reach::Warp, true, "bar.warp.sync -1;", ""},
@@ -197,17 +230,25 @@ std::string findings_of(const Waiting& what, const Telling& how, Reach reach, La
   source.target = is_blackwell ? "sm_100a" : "sm_90a";
   source.parameters = ".param .u64 data";
   source.prologue = ".shared .align 1024 .b8 box[8192];\n.shared .align 8 .b64 bars[2];\n.shared .b32 columns, flag;\n";
-  const std::string alloc =
-      is_blackwell
-          ? "setp.lt.u32 %p5, %r1, 32; @%p5 tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [columns], 32; "
-            "tcgen05.fence::before_thread_sync; bar.sync 0; tcgen05.fence::after_thread_sync; ld.shared.u32 %r9, "
-            "[columns]; @%p5 tcgen05.st.sync.aligned.32x32b.x1.b32 [%r9], {%r1}; @%p5 tcgen05.wait::st.sync.aligned; "
-            "tcgen05.fence::before_thread_sync; bar.sync 0; tcgen05.fence::after_thread_sync;"
-          : "";
-  const std::string dealloc =
-      is_blackwell ? "tcgen05.fence::before_thread_sync; bar.sync 0; tcgen05.fence::after_thread_sync; @%p5 "
-                     "tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r9, 32;"
-                   : "";
+  const std::string alloc = is_blackwell ? R"(
+              setp.lt.u32 %p5, %r1, 32;
+              @%p5 tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [columns], 32;
+              tcgen05.fence::before_thread_sync;
+              bar.sync 0;
+              tcgen05.fence::after_thread_sync;
+              ld.shared.u32 %r9, [columns];
+              @%p5 tcgen05.st.sync.aligned.32x32b.x1.b32 [%r9], {%r1};
+              @%p5 tcgen05.wait::st.sync.aligned;
+              tcgen05.fence::before_thread_sync;
+              bar.sync 0;
+              tcgen05.fence::after_thread_sync;)"
+                                         : "";
+  const std::string dealloc = is_blackwell ? R"(
+          tcgen05.fence::before_thread_sync;
+          bar.sync 0;
+          tcgen05.fence::after_thread_sync;
+          @%p5 tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r9, 32;)"
+                                           : "";
   const std::string wait = labelled(what.wait, "wait"),
                     drain = labelled(what.own_wait ? what.own_wait : what.wait, "end");
   const std::string writer = lacks == Lacks::Telling ? "" : replaced(labelled(how.writer, "tell"), "SCOPE", scope);
@@ -231,15 +272,34 @@ std::string findings_of(const Waiting& what, const Telling& how, Reach reach, La
                                     (by_cluster_barrier ? "" : "setp.ne.u32 %p2, %r2, 0; @%p2 bra drain;\n") +
                                     of_thread("%r1, 0", "issued", tell);
   source.body =
-      "ld.param.u64 %rd1, [data]; add.u64 %rd2, %rd1, 512; add.u64 %rd3, %rd1, 8192;\n"
-      "mov.u32 %r1, %tid.x; shr.u32 %r2, %r1, 5; and.b32 %r3, %r1, 31; "
-      "mov.u32 %r4, %ctaid.x; mov.u32 %r5, box; mov.u32 %r6, bars; add.u32 %r8, %r6, 8; setp.ne.u32 %p21, %r1, %r1;\n"
-      "shr.u32 %r10, %r5, 4; cvt.u64.u32 %rd5, %r10; or.b64 %rd5, %rd5, " +
+      R"(
+        ld.param.u64 %rd1, [data];
+        add.u64 %rd2, %rd1, 512;
+        add.u64 %rd3, %rd1, 8192;
+        mov.u32 %r1, %tid.x;
+        shr.u32 %r2, %r1, 5;
+        and.b32 %r3, %r1, 31;
+        mov.u32 %r4, %ctaid.x;
+        mov.u32 %r5, box;
+        mov.u32 %r6, bars;
+        add.u32 %r8, %r6, 8;
+        setp.ne.u32 %p21, %r1, %r1;
+        shr.u32 %r10, %r5, 4;
+        cvt.u64.u32 %rd5, %r10;
+        or.b64 %rd5, %rd5, )" +
       std::string(is_blackwell ? "0x0000400800080000" : "0x0000001000080000") +
-      "; mapa.shared::cluster.u32 %r7, %r5, 0; mov.u32 %r11, flag; mapa.shared::cluster.u32 %r12, %r11, 0;\n"
-      "setp.ne.u32 %p1, %r1, 0; @%p1 bra ready; st.shared.u32 [%r11], 0;\n"
-      "mbarrier.init.shared::cta.b64 [%r6], 1; mbarrier.init.shared::cta.b64 [%r8], 1; "
-      "fence.mbarrier_init.release.cluster; ready: bar.warp.sync -1;\n" +
+      R"(
+        ;
+        mapa.shared::cluster.u32 %r7, %r5, 0;
+        mov.u32 %r11, flag;
+        mapa.shared::cluster.u32 %r12, %r11, 0;
+        setp.ne.u32 %p1, %r1, 0;
+        @%p1 bra ready;
+        st.shared.u32 [%r11], 0;
+        mbarrier.init.shared::cta.b64 [%r6], 1;
+        mbarrier.init.shared::cta.b64 [%r8], 1;
+        fence.mbarrier_init.release.cluster;
+        ready: bar.warp.sync -1;)" +
       alloc + "barrier.cluster.arrive.release.aligned; barrier.cluster.wait.acquire.aligned;\n" +
       // the writers: the first warps of CTA 0; the reader: the next warp or CTA, or the next lane
       "setp.ne.u32 %p2, %r4, 0; @%p2 bra another_cta; setp.ge.u32 %p2, %r2, " + std::to_string(writers) +

@@ -458,33 +458,34 @@ TEST(Scaled, TheOrderCheckerKnowsWhatIsReadInTensorMemory) {
 // ---- what is refused
 
 TEST(Scaled, WhatDoesNotExistIsRefused) {
-  const auto fails = [](const Case& c, uint32_t change, std::initializer_list<std::string_view> texts) {
+  const auto fails = [](const Case& c, uint32_t change, const FaultText& fault,
+                        const std::vector<Detail>& details = {}) {
     const Result run =
         run_case(c, instruction(c) + commit(1), random_tmem(1, 3), std::vector<uint8_t>(kBytes), {}, change);
-    expect_failure(run.outcome, Status::IllegalInstruction, texts);
+    expect_fault(run.outcome, fault, details);
   };
-  fails(mx8(), 1u << 23, {"UE4M3", "only kind::mxf4nvf4"});
-  fails(mx4(), 1u << 23, {"UE4M3", "only kind::mxf4nvf4"});
-  fails(mx4(), 1u << 4, {"byte 1", "0 or 2"});
-  fails(nvf4(), 2u << 29, {"byte 2", "with 4 per row it is 0"});
-  fails(nvf4(), 1u << 31, {"K = 96", "sm_100a"});
-  fails(mx8(), 1u << 25, {"reserved bits"});
-  fails(mx8(), 3u << 27, {"M = 256", "M is 128"});
-  fails(mx4(), 1u << 8, {"type code", "E2M1 = 1"});
-  fails(mx4(), 1u << 16, {"asks to transpose B", "four and six bits"});
-  fails(mx8(), 4, {"A is sparse (bit 2)", "tcgen05.mma.sp"});
+  fails(mx8(), 1u << 23, faults::instruction_ue4m3);
+  fails(mx4(), 1u << 23, faults::instruction_ue4m3);
+  fails(mx4(), 1u << 4, faults::instruction_factors_of_two, {1});
+  fails(nvf4(), 2u << 29, faults::instruction_factors, {2, 4});
+  fails(nvf4(), 1u << 31, faults::instruction_k96);
+  fails(mx8(), 1u << 25, faults::instruction_reserved_scaled);
+  fails(mx8(), 3u << 27, faults::shape_of_scaled, {256});
+  fails(mx4(), 1u << 8, faults::instruction_type_mxf4);
+  fails(mx4(), 1u << 16, faults::instruction_transposes_small, {"B"});
+  fails(mx8(), 4, faults::instruction_sparse);
   Case sparse{.kind = Kind::F16, .a = Element::BF16, .b = Element::BF16, .sparse = true};
-  fails(sparse, 4, {"A is dense", "tcgen05.mma.sp"});
-  fails(sparse, 2, {"sparsity selector 2", "only 0 and 1"});
-  fails(sparse, 12u << 24, {"64 rows per CTA"});
+  fails(sparse, 4, faults::instruction_dense);
+  fails(sparse, 2, faults::instruction_selector, {2});
+  fails(sparse, 12u << 24, faults::shape_of_sparse);
   sparse.kind = Kind::I8, sparse.a = sparse.b = Element::S8;
-  fails(sparse, 1, {"sparsity selector", "only kind::f16 and kind::tf32"});
+  fails(sparse, 1, faults::instruction_selector_of_kind);
 }
 
 TEST(Scaled, WhatIsNotKnownHasItsName) {
-  const auto fails = [&](const std::string& body, std::string_view name) {
+  const auto fails = [&](const std::string& body, const char* name) {
     const Result run = run_case(mx8(), body, random_tmem(1, 3));
-    expect_failure(run.outcome, Status::IllegalInstruction, {name, "not simulated"});
+    expect_fault(run.outcome, faults::not_simulated, {name});
   };
   fails("tcgen05.mma.cta_group::1.kind::f16.ashift.collector::a::lastuse [%r31], [%r16], %rd7, %r30, %p5;", ".ashift");
   fails("tcgen05.mma.ws.sp.cta_group::1.kind::f16 [%r31], %rd6, %rd7, [%r16], %r30, %p5;", "tcgen05.mma.ws.sp");
@@ -497,8 +498,8 @@ TEST(Sparse, MetadataThatMeanNothing) {
   };
   const Case bf16{.kind = Kind::F16, .a = Element::BF16, .b = Element::BF16};
   const Case tf32{.kind = Kind::TF32, .a = Element::TF32, .b = Element::TF32};
-  expect_failure(run(bf16, 0x4444'4445, 1).outcome, Status::LaunchFailure, {"0x5", "must differ"});
-  expect_failure(run(tf32, 0x4444'4448, 1).outcome, Status::LaunchFailure, {"0x8", "0xE the second"});
+  expect_fault(run(bf16, 0x4444'4445, 1).outcome, faults::sparsity_of_equal_indices, {5});
+  expect_fault(run(tf32, 0x4444'4448, 1).outcome, faults::sparsity_of_neither, {8});
   // Of zeros it does not matter, and libraries write zeros there.
   for (const Case& c : {bf16, tf32}) {
     const Result zeros = run(c, 0, 0);

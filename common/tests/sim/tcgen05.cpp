@@ -157,8 +157,7 @@ TEST(Tmem, MovesOfPendingRegistersAreHonouredOtherUsesAreNot) {
         run_all(std::string("{ .reg .b32 x<2>; tcgen05.ld.sync.aligned.32x32b.x2.b32 {x0, x1}, [%r17]; ") + use +
                     " tcgen05.wait::ld.sync.aligned; }",
                 c, latest);
-    expect_failure(run.outcome, Status::LaunchFailure,
-                   {"a register is used that an unfinished tcgen05.ld", "tcgen05.wait::ld"});
+    expect_fault(run.outcome, faults::register_of_unfinished);
   }
   // The default schedule waits, as hardware does, and says so.
   const Result early = run_all(
@@ -166,7 +165,7 @@ TEST(Tmem, MovesOfPendingRegistersAreHonouredOtherUsesAreNot) {
       "x1, x0, 1; tcgen05.st.sync.aligned.32x32b.x1.b32 [%r17], {x1}; "
       "tcgen05.wait::st.sync.aligned; tcgen05.wait::ld.sync.aligned; }",
       c);
-  expect_failure(early.outcome, Status::Success, {"warning in kernel", "tcgen05.wait::ld", "at add.u32"});
+  expect_fault(early.outcome, faults::register_of_unfinished);
   EXPECT_EQ(early.tmem[0], 6u);
   // Overwriting one is a dependency that hardware honours too: the write comes after the load's.
   const Result run = run_all(
@@ -200,10 +199,10 @@ TEST(Tmem, LoadsOfWhatIsStillBeingStored) {
     // The default schedule does as hardware does, and says so; the others, if they are told to.
     const Result early = run("", "8", options);
     if (options.schedule == Options::Schedule::Default) {
-      expect_failure(early.outcome, Status::Success, {"warning in kernel", "habit st-without-wait"});
+      expect_fault(early.outcome, faults::load_of_unfinished_store);
       EXPECT_EQ(early.tmem[0], 9u);
     } else {
-      expect_failure(early.outcome, Status::LaunchFailure, {"unfinished tcgen05.st", "tcgen05.wait::st"});
+      expect_fault(early.outcome, faults::load_of_unfinished_store);
     }
     options.tolerated.add(Habit::StoreWithoutWait);
     const Result tolerated = run("", "8", options);
@@ -273,59 +272,54 @@ TEST(Allocation, MisuseIsExplained) {
   const auto one_warp = [](const std::string& body) {
     return run_alloc("@!%p1 bra end; mov.u32 %r11, 0; " + body + " end:");
   };
-  expect_failure(one_warp(alloc + "128;"), Status::LaunchFailure,
-                 {"exits with tensor memory allocated (columns 0..127)", "tcgen05.dealloc"});
-  expect_failure(one_warp("mov.u32 %r12, 48; " + alloc + "%r12;"), Status::IllegalInstruction,
-                 {"48 columns", "power of two from 32 to 512"});
-  expect_failure(one_warp("mov.u32 %r12, 1024; " + alloc + "%r12;"), Status::IllegalInstruction, {"1024 columns"});
-  expect_failure(one_warp(alloc + "128; " + dealloc + "%r11, 64;"), Status::LaunchFailure,
-                 {"dealloc of 64 columns", "allocated are columns 0..127"});
-  expect_failure(one_warp(alloc + "128; mov.u32 %r11, 64; " + dealloc + "%r11, 128;"), Status::LaunchFailure,
-                 {"dealloc of 128 columns at 0x40"});
-  expect_failure(one_warp(dealloc + "%r11, 128;"), Status::LaunchFailure, {"allocated are none"});
-  expect_failure(one_warp("tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned; " + alloc + "128;"),
-                 Status::LaunchFailure, {"after tcgen05.relinquish_alloc_permit"});
-  expect_failure(one_warp(alloc + "512; " + alloc + "32;"), Status::LaunchTimeout,
-                 {"deadlock", "waits to allocate 32 columns", "columns 0..511"});
+  expect_fault(one_warp(alloc + "128;"), faults::exit_with_tensor_memory, {"columns 0..127"});
+  expect_fault(one_warp("mov.u32 %r12, 48; " + alloc + "%r12;"), faults::alloc_columns, {48});
+  expect_fault(one_warp("mov.u32 %r12, 1024; " + alloc + "%r12;"), faults::alloc_columns, {1024});
+  expect_fault(one_warp(alloc + "128; " + dealloc + "%r11, 64;"), faults::dealloc_of_free, {64, "columns 0..127"});
+  expect_fault(one_warp(alloc + "128; mov.u32 %r11, 64; " + dealloc + "%r11, 128;"), faults::dealloc_of_free,
+               {128, 0x40});
+  expect_fault(one_warp(dealloc + "%r11, 128;"), faults::dealloc_of_free, {"none"});
+  expect_fault(one_warp("tcgen05.relinquish_alloc_permit.cta_group::1.sync.aligned; " + alloc + "128;"),
+               faults::alloc_after_relinquish);
+  expect_wait(one_warp(alloc + "512; " + alloc + "32;"), Wait::TmemAllocation);
   // Columns that are not allocated, another warp's lanes, lanes that the shape cannot start at, different addresses.
   const auto with_columns = [&](const std::string& body) {
     return run_alloc("@!%p1 bra all; " + alloc + "32; all: bar.sync 0; mov.u32 %r11, 0; shl.b32 %r13, %r3, 21;" + body +
                      " tcgen05.wait::ld.sync.aligned; bar.sync 0; @!%p1 bra end; " + dealloc + "%r11, 32; end:");
   };
-  expect_failure(with_columns("tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r20}, [%r13+32];"), Status::LaunchFailure,
-                 {"tcgen05.ld of tensor memory columns 32..32", "allocated are columns 0..31"});
-  expect_failure(with_columns("tcgen05.ld.sync.aligned.32x32b.x4.b32 {%r20, %r21, %r22, %r23}, [%r13+30];"),
-                 Status::LaunchFailure, {"columns 30..33"});
-  expect_failure(with_columns("mov.u32 %r14, 2097152; tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r20}, [%r14];"),
-                 Status::LaunchFailure, {"can reach TMEM lanes", "names lane 32"});
-  expect_failure(with_columns("add.u32 %r14, %r13, 524288; tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r20}, [%r14];"),
-                 Status::IllegalInstruction, {"this shape starts at the first lane"});
-  expect_failure(with_columns("add.u32 %r14, %r13, 524288; tcgen05.ld.sync.aligned.16x64b.x1.b32 {%r20}, [%r14];"),
-                 Status::IllegalInstruction, {"or 16 lanes on"});
-  expect_failure(
+  expect_fault(with_columns("tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r20}, [%r13+32];"), faults::transfer_not_allocated,
+               {"tcgen05.ld", 32, 32, "columns 0..31"});
+  expect_fault(with_columns("tcgen05.ld.sync.aligned.32x32b.x4.b32 {%r20, %r21, %r22, %r23}, [%r13+30];"),
+               faults::transfer_not_allocated, {30, 33});
+  expect_fault(with_columns("mov.u32 %r14, 2097152; tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r20}, [%r14];"),
+               faults::transfer_out_of_reach, {32});
+  expect_fault(with_columns("add.u32 %r14, %r13, 524288; tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r20}, [%r14];"),
+               faults::transfer_at_no_quarter);
+  expect_fault(with_columns("add.u32 %r14, %r13, 524288; tcgen05.ld.sync.aligned.16x64b.x1.b32 {%r20}, [%r14];"),
+               faults::transfer_at_no_half);
+  expect_fault(
       with_columns(
           "and.b32 %r14, %r2, 1; add.u32 %r14, %r13, %r14; tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r20}, [%r14];"),
-      Status::LaunchFailure, {"the same TMEM address in all lanes"});
+      faults::transfer_of_several_addresses);
   expect_success(
       with_columns("tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r20}, [%r11];"));  // lane bits 0: the warp's quarter
   // cta_group::2 without a peer, with a peer that asks for something else, or that has left.
-  expect_failure(run_alloc("@!%p1 bra end; tcgen05.alloc.cta_group::2.sync.aligned.shared::cta.b32 [%r8], 128; end:"),
-                 Status::IllegalInstruction, {"even number of CTAs"});
-  expect_failure(run_alloc("@!%p1 bra end; mov.u32 %r12, 64; shl.b32 %r12, %r12, %r1; "
-                           "tcgen05.alloc.cta_group::2.sync.aligned.shared::cta.b32 [%r8], %r12; end: "
-                           "barrier.cluster.arrive; barrier.cluster.wait;",
-                           2),
-                 Status::LaunchFailure, {"one CTA asks for"});
-  expect_failure(run_alloc("setp.eq.u32 %p4, %r1, 1; @%p4 exit; nanosleep.u32 5000; @!%p1 bra end; "
-                           "tcgen05.alloc.cta_group::2.sync.aligned.shared::cta.b32 [%r8], 128; end:",
-                           2),
-                 Status::LaunchFailure, {"has exited", "cluster target block not present"});
+  expect_fault(run_alloc("@!%p1 bra end; tcgen05.alloc.cta_group::2.sync.aligned.shared::cta.b32 [%r8], 128; end:"),
+               faults::pair_of_odd_cluster);
+  expect_fault(run_alloc("@!%p1 bra end; mov.u32 %r12, 64; shl.b32 %r12, %r12, %r1; "
+                         "tcgen05.alloc.cta_group::2.sync.aligned.shared::cta.b32 [%r8], %r12; end: "
+                         "barrier.cluster.arrive; barrier.cluster.wait;",
+                         2),
+               faults::alloc_of_pair_differs);
+  expect_fault(run_alloc("setp.eq.u32 %p4, %r1, 1; @%p4 exit; nanosleep.u32 5000; @!%p1 bra end; "
+                         "tcgen05.alloc.cta_group::2.sync.aligned.shared::cta.b32 [%r8], 128; end:",
+                         2),
+               faults::peer_has_exited);
   Bench hopper({}, "h200");
   Source source;
   source.prologue = ".shared .align 4 .b8 box[64];\n";
   source.body = "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [box], 128;";
-  expect_failure(hopper.launch(source, {.block = {32, 1, 1}}), Status::IllegalInstruction,
-                 {"Simulated H200", "has no tcgen05"});
+  expect_fault(hopper.launch(source, {.block = {32, 1, 1}}), faults::no_tensor_memory, {"Simulated H200"});
 }
 
 // ---- MMAs
@@ -724,7 +718,7 @@ TEST(Copy, FourRowsGoToALaneOfEachQuarter) {
     for (size_t i = 0; i < 8; ++i) expected[cell(0, static_cast<size_t>(31 + 32 * row), 100 + i)] = words[i];
   }
   EXPECT_TRUE(right.tmem == expected);
-  expect_failure(run(32, start).outcome, Status::IllegalInstruction, {"tcgen05.cp.4x256b at lane 32", "0 to 31"});
+  expect_fault(run(32, start).outcome, faults::tensor_copy_lane, {32});
 }
 
 TEST(Copy, UnpacksSixteenElements) {
@@ -796,7 +790,7 @@ TEST(Shift, MovesTheRowsOfThirtyTwoLanesButTheLast) {
 
 TEST(Shift, BeginsWithAQuarterOfTheLanes) {
   const Result run = run_one(1, "tcgen05.shift.cta_group::1.down [%r31];", random_tmem(1, 4), {.d = 16 << 16});
-  expect_failure(run.outcome, Status::LaunchFailure, {"begins at lane 16", "0, 32, 64 and 96"});
+  expect_fault(run.outcome, faults::shift_lane, {16});
 }
 
 // ---- descriptors
@@ -822,40 +816,35 @@ TEST(Descriptors, ErrorsAreNamed) {
   };
   struct Wrong {
     Outcome outcome;
-    std::initializer_list<std::string_view> texts;
-    Status status = Status::IllegalInstruction;
+    const FaultText& fault;
+    std::vector<Detail> details = {};
   };
   expect_success(run(good_a, good_b, good));
   for (const Wrong& each : {
-           Wrong{run(wgmma_descriptor(a), good_b, good),
-                 {"descriptor of A", "0b001 in bits 46..48", "wgmma descriptor"}},
-           {run(good_a, good_b | uint64_t{1} << 15, good), {"descriptor of B", "reserved bits"}},
-           {run(good_a | uint64_t{1} << 52, good_b, good), {"absolute leading-dimension mode"}},
-           {run(swizzled(3), good_b, good), {"swizzle code 3"}},
-           {run(swizzled(1), good_b, good | 1u << 15), {"operand A of the MMA is transposed", "TF32 only"}},
-           {run((good_a & ~uint64_t{0x3FFF}) | 0x3F00, good_b, good),
-            {"operand A of the MMA reaches shared offset"},
-            Status::IllegalAddress},
-           {run(good_a & ~uint64_t{0x3FFF}, good_b, good), {"operand A", "shared offset 0x0"}, Status::IllegalAddress},
+           Wrong{run(wgmma_descriptor(a), good_b, good), faults::descriptor_of_wgmma, {"A"}},
+           {run(good_a, good_b | uint64_t{1} << 15, good), faults::descriptor_reserved_bits, {"B"}},
+           {run(good_a | uint64_t{1} << 52, good_b, good), faults::descriptor_absolute_mode},
+           {run(swizzled(3), good_b, good), faults::descriptor_swizzle, {3}},
+           {run(swizzled(1), good_b, good | 1u << 15), faults::transposed_with_atoms, {"A"}},
+           {run((good_a & ~uint64_t{0x3FFF}) | 0x3F00, good_b, good), faults::operand_outside_shared, {"A"}},
+           {run(good_a & ~uint64_t{0x3FFF}, good_b, good), faults::operand_outside_shared, {"A", 0}},
            // The instruction descriptor: BF16 written as 3, reserved bits, impossible shapes, accumulators.
-           {run(good_a, good_b, with(7, 3, 3)), {"gives A the type code 3", "F16 = 0 and BF16 = 1"}},
-           {run(good_a, good_b, with(10, 3, 3)), {"gives B the type code 3"}},
-           {run(good_a, good_b, good | 1u << 29), {"reserved bits"}},
-           {run(good_a, good_b, good | 1u << 31), {"shift of B"}},
-           {run(good_a, good_b, good | 1u << 3), {"saturation"}},
-           {run(good_a, good_b, good | 4), {"sparse"}},
-           {run(good_a, good_b, with(24, 5, 16)), {"M = 256", "cta_group::1 M is 64 or 128"}},
-           {run(good_a, good_b, with(17, 6, 0)), {"N = 0"}},
-           {run(good_a, good_b, with(17, 6, 33)), {"N = 264"}},
-           {run(good_a, good_b, with(4, 2, 2)), {"accumulator code 2"}},
-           {run(good_a, good_b, with(4, 2, 0)), {"F16 accumulators of BF16 operands"}},
-           {run(good_a, good_b, good, 64, "kind::tf32"), {"TF32 = 2"}},
-           {run(good_a, good_b, good, 480),
-            {"D of the MMA needs tensor memory columns 480..543"},
-            Status::LaunchFailure},
-           {run(good_a, good_b, good, 64 | 32u << 16), {"starts at TMEM lane 32", "0 is required"}},
+           {run(good_a, good_b, with(7, 3, 3)), faults::instruction_type_f16, {"A", 3}},
+           {run(good_a, good_b, with(10, 3, 3)), faults::instruction_type_f16, {"B", 3}},
+           {run(good_a, good_b, good | 1u << 29), faults::instruction_reserved},
+           {run(good_a, good_b, good | 1u << 31), faults::instruction_shifts},
+           {run(good_a, good_b, good | 1u << 3), faults::instruction_saturates},
+           {run(good_a, good_b, good | 4), faults::instruction_sparse},
+           {run(good_a, good_b, with(24, 5, 16)), faults::shape_of_one, {256}},
+           {run(good_a, good_b, with(17, 6, 0)), faults::shape_of_one, {0}},
+           {run(good_a, good_b, with(17, 6, 33)), faults::shape_of_one, {264}},
+           {run(good_a, good_b, with(4, 2, 2)), faults::instruction_accumulators, {2}},
+           {run(good_a, good_b, with(4, 2, 0)), faults::instruction_f16_of_bf16},
+           {run(good_a, good_b, good, 64, "kind::tf32"), faults::instruction_type_tf32},
+           {run(good_a, good_b, good, 480), faults::mma_not_allocated, {"D", 480, 543}},
+           {run(good_a, good_b, good, 64 | 32u << 16), faults::mma_d_lane, {32}},
        })
-    expect_failure(each.outcome, each.status, each.texts);
+    expect_fault(each.outcome, each.fault, each.details);
 }
 
 TEST(Descriptors, SwizzleMustAgreeWithTheTensorMap) {
@@ -885,9 +874,8 @@ TEST(Descriptors, SwizzleMustAgreeWithTheTensorMap) {
                         tcgen05_descriptor(layout));
   };
   expect_success(run(3, Swizzle::B128));
-  expect_failure(run(0, Swizzle::B128), Status::LaunchFailure,
-                 {"operand", "read with 128B swizzle", "TMA wrote", "with no swizzle"});
-  expect_failure(run(3, Swizzle::B64), Status::LaunchFailure, {"read with 64B swizzle", "with 128B swizzle"});
+  expect_fault(run(0, Swizzle::B128), faults::operand_with_other_swizzle, {"128B swizzle", "no swizzle"});
+  expect_fault(run(3, Swizzle::B64), faults::operand_with_other_swizzle, {"64B swizzle", "128B swizzle"});
 }
 
 }  // namespace

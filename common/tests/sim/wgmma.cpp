@@ -233,36 +233,29 @@ TEST(Wgmma, MisuseIsExplained) {
   };
   const std::string mma = instruction(c);
   expect_success(run(mma + kFinish, da, db, latest));
-  expect_failure(run(mma + " add.f32 %f1, d0, d0;" + kFinish, da, db, latest), Status::LaunchFailure,
-                 {"a register is used", "wgmma.wait_group"});
-  expect_failure(
-      run(mma + " wgmma.commit_group.sync.aligned; st.global.u32 [%rd3], d5; wgmma.wait_group.sync.aligned 0;", da, db,
-          latest),
-      Status::LaunchFailure, {"a register is used"});
-  expect_failure(run(mma + " wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 1;", da, db, latest),
-                 Status::LaunchFailure, {"a register is used"});
+  expect_fault(run(mma + " add.f32 %f1, d0, d0;" + kFinish, da, db, latest), faults::register_of_unfinished);
+  expect_fault(run(mma + " wgmma.commit_group.sync.aligned; st.global.u32 [%rd3], d5; wgmma.wait_group.sync.aligned 0;",
+                   da, db, latest),
+               faults::register_of_unfinished);
+  expect_fault(run(mma + " wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 1;", da, db, latest),
+               faults::register_of_unfinished);
   // Compiled with nvcc -G: ptxas waits before the next instruction that uses one.
   expect_success(
       run_warpgroup(c, mma + " add.f32 %f1, d0, d0;" + kFinish, shared, start, da, db, nothing, latest, "h200", true)
           .outcome);
   expect_success(run(mma + " mov.b32 %r50, d0;" + kFinish + " add.u32 %r51, %r50, 1;", da, db,
                      latest));  // a move of an accumulator may be there
-  expect_failure(run(mma + kFinish, tcgen05_descriptor(a), db), Status::IllegalInstruction,
-                 {"descriptor of A", "reserved bits", "bit 46 belongs to tcgen05"});
-  expect_failure(run(mma + kFinish, da, db | 1ull << 53), Status::IllegalInstruction,
-                 {"descriptor of B", "reserved bits"});
-  expect_failure(run(mma + kFinish, da, (db & ~uint64_t{0x3FFF}) | 0x3FF0), Status::IllegalAddress,
-                 {"operand B of the MMA reaches shared offset"});
-  expect_failure(run("shr.u32 %r3, %r2, 5; setp.eq.u32 %p6, %r3, 2; @%p6 bra other; " + mma + kFinish +
-                         " bra end; other: wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0; end:",
-                     da, db),
-                 Status::LaunchFailure, {"different sequences"});
-  expect_failure(run("setp.gt.u32 %p6, %r2, 63; @%p6 add.s64 %rd6, %rd6, 2; " + mma + kFinish, da, db),
-                 Status::LaunchFailure, {"different descriptors"});
-  expect_failure(run("setp.gt.u32 %p6, %r2, 95; @%p6 exit; " + mma + kFinish, da, db), Status::LaunchTimeout,
-                 {"deadlock", "has not issued its part"});
-  expect_failure(run_warpgroup(c, mma + kFinish, shared, start, da, db, nothing, {}, "b200").outcome,
-                 Status::IllegalInstruction, {"has no wgmma"});
+  expect_fault(run(mma + kFinish, tcgen05_descriptor(a), db), faults::descriptor_of_tcgen05, {"A"});
+  expect_fault(run(mma + kFinish, da, db | 1ull << 53), faults::wgmma_descriptor_reserved_bits, {"B"});
+  expect_fault(run(mma + kFinish, da, (db & ~uint64_t{0x3FFF}) | 0x3FF0), faults::operand_outside_shared, {"B"});
+  expect_fault(run("shr.u32 %r3, %r2, 5; setp.eq.u32 %p6, %r3, 2; @%p6 bra other; " + mma + kFinish +
+                       " bra end; other: wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0; end:",
+                   da, db),
+               faults::warpgroup_sequences_differ);
+  expect_fault(run("setp.gt.u32 %p6, %r2, 63; @%p6 add.s64 %rd6, %rd6, 2; " + mma + kFinish, da, db),
+               faults::warpgroup_operands_differ);
+  expect_wait(run("setp.gt.u32 %p6, %r2, 95; @%p6 exit; " + mma + kFinish, da, db), Wait::WgmmaGroup);
+  expect_fault(run_warpgroup(c, mma + kFinish, shared, start, da, db, nothing, {}, "b200").outcome, faults::no_wgmma);
 }
 
 TEST(Wgmma, ReadsItsOperandsWhenItRuns) {
