@@ -185,5 +185,5 @@ if [[ $GXX != "$(command -v g++ || true)" ]]; then export CXX=$GXX CUDAHOSTCXX=$
 PATH=$PATH:$(dirname "$NINJA")
 configure || exit 7
 
-"$CMAKE" --build --preset default --parallel "$(nproc)" ${wanted[0]+--target "${wanted[@]}"} || exit 8
+"$CMAKE" --build --preset default --parallel "$(($(nproc) + 1))" ${wanted[0]+--target "${wanted[@]}"} || exit 8
 [[ ${#made[@]} -eq 0 ]] || printf 'Built %s\n' "${made[@]}"

@@ -7,7 +7,8 @@ if [[ ${1-} == --help || ${1-} == -h ]]; then
   cat <<'END'
 usage: scripts/test.sh [--all] [CTEST-OPTION...]
 
-Sets up and builds what is missing, then runs the tests, as many at a time as there are processors.
+Sets up and builds what is missing, then runs the tests, one more at a time than there are processors,
+since some of them wait.
   --all          the long tests, too: every level and tile in every schedule; without it a sample of them
   CTEST-OPTION   goes to CTest: -R REGEX for some tests only, -V to see what they print, -N to list them
 
@@ -38,7 +39,7 @@ done
 scripts/build.sh --tests
 find_cmake
 ctest=$(dirname "$CMAKE")/ctest
-"$ctest" --preset default --parallel "$(nproc)" "${all[@]}" "$@"
+"$ctest" --preset default --parallel "$(($(nproc) + 1))" "${all[@]}" "$@"
 # A table at the end of a whole run, a complaint after any. Budgets are those of a run without --all.
 find_python
 [[ ${#all[@]} -gt 0 ]] || "$PYTHON" common/tests/budgets.py --ctest "$ctest" ${1+--quiet} || exit 9

@@ -31,7 +31,7 @@ printf '#!/bin/sh\\necho "Cuda compilation tools, release 13.0, V13.0.88"\\n' > 
 chmod +x "$folder/nvidia/cu13/bin/nvcc"
 """
 
-PROCESSORS = subprocess.run(["nproc"], capture_output=True, text=True, check=True).stdout.strip()
+JOBS = int(subprocess.run(["nproc"], capture_output=True, text=True, check=True).stdout) + 1
 
 
 class Setup(support.Sandbox):
@@ -244,7 +244,7 @@ class Build(support.Sandbox):
 
     def compile(self, *targets: str) -> str:
         end = f" --target {' '.join(targets)}" if targets else ""
-        return f"cmake --build --preset default --parallel {PROCESSORS}{end}"
+        return f"cmake --build --preset default --parallel {JOBS}{end}"
 
     def test_first_and_second_time(self) -> None:
         self.assert_exit(0, self.build())
@@ -316,7 +316,7 @@ class Build(support.Sandbox):
             answer = self.run_command(*command, PATH=f"{self.root}/bin:{os.environ['PATH']}",
                                       LADDER_IGNORE_SYSTEM_CUDA="1")
             self.assertEqual(answer.returncode, 8)
-            expected = ["ctest", "--preset", "default", "--parallel", PROCESSORS, *command[1:]]
+            expected = ["ctest", "--preset", "default", "--parallel", str(JOBS), *command[1:]]
             self.assertEqual(answer.stdout.splitlines()[-1].split(), expected)
 
     def test_test_sh_does_not_build_for_an_option_that_nobody_knows(self) -> None:
