@@ -32,6 +32,7 @@ from __future__ import annotations
 import concurrent.futures
 import contextlib
 import itertools
+import math
 import os
 import re
 import shutil
@@ -67,7 +68,8 @@ class LabError(Failure):
 
 @dataclass(frozen=True)
 class Count:
-    """A counter of the simulated device per warp access, or per launch, and what the lab makes of it."""
+    """A counter of the simulated device per warp access, or per launch, or the threads of a CTA, and what the lab makes
+    of it."""
 
     what: str
     before: float
@@ -83,6 +85,8 @@ class Count:
     def measure(self, launch: dict[str, Any]) -> float:
         """Its value in the counters of a launch."""
         words = self.what.split()
+        if words == ["threads"]:
+            return float(math.prod(launch["block"]))
         if len(words) == 1:
             return float(launch[words[0]])
         space, instruction, quantity = words
