@@ -26,7 +26,7 @@ ROOT = FOLDER.parents[3]
 BIN = Path(os.environ.get("LADDER_BIN", ROOT / "build/bin"))
 RECORD = ROOT / "docs/results/sim_field_bugs.csv"
 COLUMNS = ("bug", "program", "reported", "arch", "default", "latest", "seeds", "check", "strict",
-           "missing", "instruction", "first", "second", "count", "message")
+           "missing", "instruction", "first", "second", "count", "fault")
 
 SEEDS = 3
 MODES = {"default": (), "latest": ("--latest",), **{f"seed {i}": ("--seed", str(i)) for i in range(1, SEEDS + 1)},
@@ -81,7 +81,7 @@ def summary(source: Path, results: dict[str, Verdict]) -> Row:
             "latest": results["latest"].kind, "seeds": f"{failed} of {SEEDS} fail" if failed else verdict.RIGHT,
             "check": check.title, "strict": strict.title, "missing": told.missing.what,
             "instruction": told.missing.instruction, "first": first, "second": second, "count": str(told.count),
-            "message": told.what if told.kind == verdict.FAULT else ""}
+            "fault": told.fault}
 
 
 def observe_all() -> list[Row]:
