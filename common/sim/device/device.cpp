@@ -192,6 +192,14 @@ void add_replayed(const Launch& launch, uint32_t number, const timing::GridDeman
   }
 }
 
+/// Faults, errors of order, then habits: a wait that an error asks for often ends the habit, too, also one that has
+/// ended the kernel.
+int rank(const Finding& finding) {
+  if (finding.is_tolerated) return 3;
+  if (finding.is_of_check()) return 1;
+  return finding.rule.empty() ? 0 : 2;
+}
+
 }  // namespace
 
 /// A requested launch, with all its state until it has run.
@@ -465,6 +473,8 @@ Outcome Device::settle() {
     launches_->end(*each->check, {each->config.stream, each->config.blocking_stream});
     for (Finding& finding : each->check->findings.all()) add(outcome, *each, std::move(finding));
   }
+  std::stable_sort(outcome.findings.begin(), outcome.findings.end(),
+                   [](const Finding& one, const Finding& other) { return rank(one) < rank(other); });
   outcome.report = report::text(outcome.findings);
   return outcome;
 }

@@ -21,6 +21,7 @@ enum class MissingLink::What : uint8_t {
   OrdinaryLoad,
   // They are not ordered.
   OneLane,
+  OneThread,
   ExpectTx,
   WarpSync,
   WarpSyncBefore,

@@ -51,10 +51,12 @@ constexpr MissingText kMissing[] = {
     {"one lane", "elect.sync",
      "each lane that executes it starts an operation: execution by one lane (elect.sync), or an address of its own for "
      "each lane"},
+    {"one thread", "",
+     "nothing orders them: both warps execute {to}, each once. Execution by one of them, or an address of its own for "
+     "each"},
     {"expected bytes", "mbarrier.arrive.expect_tx",
-     "phase {0} of the mbarrier at {1} was current when the load was issued at {from}, and it completed before all "
-     "bytes of the load had arrived: mbarrier.arrive.expect_tx (or expect_tx) for all of them, before the last arrival "
-     "of that phase"},
+     "phase {0} of the mbarrier at {1} is to count the bytes of the load at {from}, and it completed before all of "
+     "them had arrived: mbarrier.arrive.expect_tx (or expect_tx) for all bytes, before the last arrival of that phase"},
     {"signal of all lanes", "bar.warp.sync",
      "{0} of that warp {0 has} signalled, {1} {1 has} not: __syncwarp()[ before {to}], or an arrival by each lane"},
     {"sync of lanes", "bar.warp.sync",
@@ -143,16 +145,26 @@ std::string last_part(const SourceLine& frame) {
   return frame.file.substr(slash == std::string::npos ? 0 : slash + 1) + ":" + std::to_string(frame.line);
 }
 
+/// Two places. Of calls on one line of the kernel's body, the outermost lines that differ.
+std::pair<std::string, std::string> lines(const Location& one, const Location& other) {
+  for (size_t depth = 0; !one.frames.empty() && !other.frames.empty() && depth <= std::min(one.body, other.body);
+       ++depth) {
+    const SourceLine &first = one.frames[one.body - depth], &second = other.frames[other.body - depth];
+    if (first != second) return {last_part(first), last_part(second)};
+  }
+  return {line(one), line(other)};
+}
+
 std::string between(const MissingLink& missing) {
   if (!missing.to) return "after " + line(*missing.from);
-  std::string first = line(*missing.from), second = line(*missing.to);
-  if (first == second && *missing.from != *missing.to && !missing.from->frames.empty() && !missing.to->frames.empty())
-    first = last_part(missing.from->frames.front()), second = last_part(missing.to->frames.front());
+  const auto [first, second] = lines(*missing.from, *missing.to);
   const uint32_t from = missing.from->ptx_line, to = missing.to->ptx_line;
   if (first == second && from != to)  // all of a kernel's code may have one line
     return "between PTX line " + std::to_string(from) + " and PTX line " + std::to_string(to) + " (" + first + ")";
-  return first == second ? "between one iteration of " + first + " and the next"
-                         : "between " + first + " and " + second;
+  if (first != second) return "between " + first + " and " + second;
+  if (missing.from->instruction != missing.to->instruction)
+    return "between " + missing.from->instruction + " and " + missing.to->instruction + " (" + first + ")";
+  return "between one iteration of " + first + " and the next";
 }
 
 const char* link_text(MissingLink::Reach reach) {
@@ -184,6 +196,10 @@ std::string verb(const std::string& subject, std::string_view singular) {
 std::string parameter(std::string_view name, const Finding& finding) {
   const MissingLink& missing = finding.missing;
   const auto line_of = [](const std::optional<Location>& at) { return at ? line(*at) : ""; };
+  if (missing.from && missing.to && (name == "from" || name == "to")) {
+    const auto both = lines(*missing.from, *missing.to);
+    return name == "from" ? both.first : both.second;
+  }
   if (name == "from") return line_of(missing.from);
   if (name == "to") return line_of(missing.to);
   if (name == "also") return line_of(missing.also);

@@ -310,20 +310,26 @@ const std::vector<Form> kInvalidations = {
          kEnd,
      "error (barrier lifetime)", 2}};
 
-/// All lanes of warp 1 wait for phase 0; one of them arrives in the next phase, which warp 0 waits for.
-std::string lapped(const std::string& between) {
-  return begin() +
-         R"(
-           setp.ne.u32 %p3, %r2, 0;
-           @%p3 bra other;
-           @%p1 mbarrier.arrive.shared::cta.b64 _, [%r6];
+/// All lanes of warp 1 wait for phase 0; those of %p4 arrive in the next phase, which takes `arrivals`.
+std::string lapped(const std::string& between, const std::string& arrive = "setp.eq.u32 %p4, %r3, 0;",
+                   const std::string& arrivals = "1") {
+  return begin(arrivals) + "setp.ne.u32 %p3, %r2, 0; @%p3 bra other; setp.lt.u32 %p4, %r1, " + arrivals +
+         R"(;
+           @%p4 mbarrier.arrive.shared::cta.b64 _, [%r6];
            bra.uni end;
            other: w: mbarrier.try_wait.parity.shared::cta.b64 %p9, [%r6], 0;
            @!%p9 bra w;)" +
-         between + "@%p2 mbarrier.arrive.shared::cta.b64 _, [%r6]; end: bar.warp.sync -1;" + kEnd;
+         between + arrive + "@%p4 mbarrier.arrive.shared::cta.b64 _, [%r6]; end: bar.warp.sync -1;" + kEnd;
 }
-const std::vector<Form> kLapped = {{"lanes that meet", lapped("bar.warp.sync -1;"), "", 1, 64},
-                                   {"lanes that do not", lapped(""), "error (phase held)", 1, 64}};
+const std::vector<Form> kLapped = {
+    {"lanes that meet", lapped("bar.warp.sync -1;"), "", 1, 64},
+    {"lanes that vote", lapped("vote.sync.all.pred %p8, %p9, -1;"), "", 1, 64},
+    {"lanes that all arrive", lapped("", "setp.ge.u32 %p4, %r3, 0;", "32"), "", 1, 64},
+    {"lanes that do not", lapped(""), "error (phase held)", 1, 64},
+    {"half of the lanes meet", lapped("setp.ge.u32 %p7, %r3, 16; @%p7 bra met; bar.warp.sync 65535; met: "),
+     "error (phase held)", 1, 64},
+    {"half of the lanes arrive", lapped("", "setp.lt.u32 %p4, %r3, 16;", "16"), "error (phase held)", 1, 64},
+    {"another lane arrives", lapped("", "setp.eq.u32 %p4, %r3, 31;"), "error (phase held)", 1, 64}};
 
 /// Thread 0 hands shared memory of its CTA to the peer by an arrival of this scope, and the peer waits with that one.
 std::string remote(const std::string& release, const std::string& acquire) {
@@ -380,6 +386,12 @@ const std::vector<Form> kOneVerdict = {
          kEnd,
      "error (barrier lifetime)"},
     {"a barrier at which no warp waits", begin() + "bar.arrive 14, 64; bar.sync 0; bar.arrive 14, 64;" + kEnd, ""},
+    {"an arrival of every warp, again and again",
+     begin() +
+         "mov.u32 %r30, 0; more: bar.arrive 14, 128; bar.sync 0; add.u32 %r30, %r30, 1; setp.lt.u32 %p8, %r30, 3; "
+         "@%p8 bra more;" +
+         kEnd,
+     ""},
     {"a barrier at which a warp waits",
      begin() +
          R"(
@@ -438,6 +450,33 @@ const std::vector<Form> kTensor = {
     {"read, and never written",
      begin() + kAllocate + "@!%p5 bra done;" + kLoadTensor + "done: bar.warp.sync -1;" + kFree + kEnd,
      "error (tensor memory)", 1, 128, "b200"},
+    {"read, and other columns written",
+     begin() + kAllocate +
+         "@!%p5 bra done; tcgen05.st.sync.aligned.32x32b.x2.b32 [%r9], {%r1, %r1}; "
+         "tcgen05.wait::st.sync.aligned; add.u32 %r9, %r9, 4;" +
+         kLoadTensor + "sub.u32 %r9, %r9, 4; done: bar.warp.sync -1;" + kFree + kEnd,
+     "error (tensor memory)", 1, 128, "b200"},
+    {"read, and other lanes written",
+     begin() + kAllocate +
+         "setp.ge.u32 %p6, %r1, 64; @%p6 bra done; shl.b32 %r25, %r2, 21; add.u32 %r9, %r9, %r25; setp.ne.u32 %p7, "
+         "%r2, 0; @%p7 bra other; tcgen05.st.sync.aligned.32x32b.x2.b32 [%r9], {%r1, %r1}; "
+         "tcgen05.wait::st.sync.aligned; bra.uni done; other: " +
+         kLoadTensor + "done: bar.warp.sync -1;" + kFree + kEnd,
+     "error (tensor memory)", 1, 128, "b200"},
+    {"read, and written before it was freed and allocated again",
+     begin() + kAllocate +
+         "@!%p5 bra done; tcgen05.st.sync.aligned.32x32b.x2.b32 [%r9], {%r1, %r1}; tcgen05.wait::st.sync.aligned; "
+         "tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r9, 32; "
+         "tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [columns], 32;" +
+         kLoadTensor + "done: bar.warp.sync -1;" + kFree + kEnd,
+     "error (tensor memory)", 1, 128, "b200"},
+    {"freed by another warp, which nothing tells of the allocation",
+     begin() +
+         "setp.ne.u32 %p5, %r2, 1; @%p5 bra other; tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 "
+         "[columns], 32; bra.uni end;\nother: setp.ne.u32 %p5, %r2, 0; @%p5 bra end; nanosleep.u32 100000; "
+         "tcgen05.dealloc.cta_group::1.sync.aligned.b32 0, 32; end: bar.warp.sync -1;" +
+         kEnd,
+     "error (tensor memory)", 1, 128, "b200"},
     {"freed after a commit's phase, by its number",
      begin() +
          R"(
@@ -470,6 +509,48 @@ const std::vector<Form> kTensor = {
          "ld.shared.u32 %r9, [columns]; tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r9, 32; end: bar.warp.sync -1;" +
          kEnd,
      "habit allocation-visibility", 1, 128, "b200"}};
+
+/// The last commit of CTA 0 reports to the mbarriers of these CTAs; what comes next is before its end.
+std::string committed(const std::string& ctas, const std::string& after) {
+  return begin() + "setp.eq.and.u32 %p4, %r4, 0, %p1; mov.u16 %h1, " + ctas +
+         "; @%p4 tcgen05.commit.cta_group::2.mbarrier::arrive::one.shared::cluster.multicast::cluster.b64 [%r6], %h1; "
+         "bar.warp.sync -1;" +
+         after;
+}
+const std::vector<Form> kLastCommits = {
+    {"both CTAs wait", committed("3", wait() + kEnd), "", 2, 32, "b200"},
+    {"to both CTAs, then a barrier of the cluster", committed("3", kEnd), "habit exit-before-own-commit", 2, 32,
+     "b200"},
+    {"to its own, then a barrier of the cluster", committed("1", kEnd), "habit exit-before-own-commit", 2, 32, "b200"},
+    {"to its own, then the end", committed("1", ""), "habit exit-before-own-commit", 2, 32, "b200"},
+    {"to the peer, then a barrier of the cluster", committed("2", kEnd), "habit exit-before-own-commit", 2, 32, "b200"},
+    {"to the peer, then the end", committed("2", "nanosleep.u32 100000;"), "error (exit)", 2, 32, "b200"},
+    {"to both CTAs, and its own waits",
+     committed("3", "setp.ne.u32 %p3, %r4, 0; @%p3 bra ends;" + wait() + "ends: nanosleep.u32 100000;"), "error (exit)",
+     2, 32, "b200"}};
+
+/// B of a wgmma is stored by threads of %p4, at %r15 in their CTA.
+std::string multiplied(const std::string& stores, const std::string& between) {
+  return begin() + stores + "@%p4 st.shared.u32 [%r15], 7; fence.proxy.async; bar.warp.sync -1; " + between +
+         "setp.ge.u32 %p3, %r2, 4; @%p3 bra end; shr.u32 %r25, %r5, 4; cvt.u64.u32 %rd4, %r25; "
+         "or.b64 %rd4, %rd4, 68720001024; wgmma.fence.sync.aligned; "
+         "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f1, %f2, %f3, %f4}, {%r1, %r1, %r1, %r1}, %rd4, 0, 1, 1, "
+         "0; wgmma.commit_group.sync.aligned; wgmma.wait_group.sync.aligned 0; end: bar.warp.sync -1;" +
+         kEnd;
+}
+const std::string kQuarters =
+                      "setp.lt.u32 %p4, %r3, 16; shl.b32 %r15, %r2, 4; add.u32 %r15, %r15, %r3; shl.b32 %r15, %r15, 2; "
+                      "add.u32 %r15, %r15, %r5;",
+                  kOneWarp = "setp.eq.u32 %p4, %r2, 3; shl.b32 %r15, %r3, 2; add.u32 %r15, %r15, %r5;",
+                  kOneThread = "setp.eq.u32 %p4, %r1, 40; add.u32 %r15, %r5, 64;";
+const std::vector<Form> kWarpgroups = {
+    {"a quarter by each warp", multiplied(kQuarters, ""), "habit warpgroup-acquire"},
+    {"half by one warp", multiplied(kOneWarp, ""), "habit warpgroup-acquire"},
+    {"a word by one thread", multiplied(kOneThread, ""), "habit warpgroup-acquire"},
+    {"a quarter by each warp, and a barrier", multiplied(kQuarters, "bar.sync 0;"), ""},
+    {"by a warp of another warpgroup",
+     multiplied("setp.eq.u32 %p4, %r2, 5; shl.b32 %r15, %r3, 2; add.u32 %r15, %r15, %r5;", "nanosleep.u32 1000;"),
+     "error (read after write)", 1, 256}};
 
 Outcome run(const Form& form, const Options& options) {
   Bench bench(options, form.gpu);
@@ -521,6 +602,8 @@ TEST(OrderKinds, LanesThatCanBeLapped) { expect_kinds(kLapped); }
 TEST(OrderKinds, OneOmissionHasOneVerdict) { expect_kinds(kOneVerdict); }
 TEST(OrderKinds, RelianceOnTheElectedLane) { expect_kinds(kElections); }
 TEST(OrderKinds, TensorMemory) { expect_kinds(kTensor); }
+TEST(OrderKinds, LastCommits) { expect_kinds(kLastCommits); }
+TEST(OrderKinds, OperandsOfAWarpgroup) { expect_kinds(kWarpgroups); }
 
 TEST(OrderKinds, AWaitMayReturnFalseInEveryScheduleButTheDefault) {
   Form dropped{"dropped", begin() + kLoad + kTry + "selp.b32 %r21, 1, 0, %p9; @%p1 st.global.u32 [%rd1], %r21;" + kEnd,
@@ -536,8 +619,29 @@ TEST(OrderKinds, AWaitMayReturnFalseInEveryScheduleButTheDefault) {
 }
 
 TEST(OrderKinds, AWarpThatCountsTwiceInOnePhase) {
-  const Form twice{"", begin() + "bar.arrive 1, 128; bar.sync 1, 128;" + kEnd, ""};
-  for (const Options& options : all_schedules()) expect_fault(run(twice, options), faults::barrier_arrival_twice, {1});
+  const std::string two = "setp.lt.u32 %p3, %r2, 2; @%p3 bra end; setp.eq.u32 %p4, %r2, 2; ";
+  for (const std::string& each :
+       {std::string("bar.arrive 1, 128; bar.sync 1, 128;"),
+        std::string("bar.arrive 1, 128; barrier.cta.red.popc.u32 %r20, 1, 128, %p1;"),
+        two + "@%p4 bar.arrive 1, 96; bar.sync 1, 96; end: ",
+        two + "@%p4 bar.arrive 1, 96; @%p4 bar.arrive 1, 96; nanosleep.u32 1000; bar.sync 1, 96; end: "}) {
+    for (const Options& options : all_schedules())
+      expect_fault(run({"", begin() + each + kEnd, ""}, options), faults::barrier_arrival_twice, {1});
+  }
+}
+
+TEST(OrderKinds, OnlyALoopHasIterations) {
+  const auto missing = [](const std::string& body) {
+    return run({"", begin() + body + kEnd, ""}, {.check = Options::Check::On}).findings.front().missing.what;
+  };
+  const std::string loop =
+      "mov.u32 %r30, 0; more: add.u32 %r31, %r14, %r30; st.shared.u32 [%r31], %r1; "
+      "add.u32 %r30, %r30, 128; setp.lt.u32 %p8, %r30, 512; @%p8 bra more;";
+  EXPECT_EQ(missing("@%p2 st.shared.u32 [%r5], %r1;"), MissingLink::What::OneThread);
+  EXPECT_EQ(missing("setp.ge.u32 %p3, %r1, 64; xor.b32 %r15, %r14, 128; @!%p3 st.shared.u32 [%r15], %r1; "
+                    "@%p3 bra end; @%p2 st.shared.u32 [%r5+512], %r1; end: bar.warp.sync -1;"),
+            MissingLink::What::OneThread);
+  EXPECT_NE(missing(loop), MissingLink::What::OneThread);
 }
 
 TEST(OrderKinds, ABarrierThatHasBeenInvalidatedIsCalledSo) {

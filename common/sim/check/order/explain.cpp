@@ -109,7 +109,7 @@ void RaceDetector::found(const Verdict& verdict, uint32_t before, uint32_t now, 
   if (verdict.grade == Grade::Habit)
     told.reversed = verdict.habit == Habit::WarpgroupAcquire && accesses_[before].role == Role::WgmmaOperand;
   else if (verdict.grade == Grade::Error && verdict.lack == Lack::Everything)
-    told.reversed = is_reversed(accesses_[before], accesses_[now]);
+    told.reversed = is_reversed(accesses_[before], accesses_[now]) || phase_without(accesses_[now]);
   const RecordedAccess& earlier = accesses_[told.reversed ? now : before];
   const RecordedAccess& later = accesses_[told.reversed ? before : now];
   if (told.reversed && verdict.rule != Rule::TensorMemory) told.rule = rule_of(earlier, later);
@@ -385,8 +385,8 @@ MissingLink RaceDetector::missing_link(const Verdict& verdict, const RecordedAcc
     return missing_between(What::WarpgroupBarrier, before.site, now.site);
   if (!verdict.reversed) {
     if (auto missing = who_knows(before, verdict.missing, field, context)) return *missing;
-    if (auto missing = phase_without(before)) return *missing;
   }
+  if (auto missing = phase_without(before)) return *missing;
   std::string done = completion(before);
   if (const auto map = map_reads_.find(static_cast<uint32_t>(before.detail));
       before.role == Role::TensorMap && map != map_reads_.end()) {
@@ -402,6 +402,9 @@ MissingLink RaceDetector::missing_link(const Verdict& verdict, const RecordedAcc
     missing.reach = reach(now, context);
     return missing;
   }
+  if (before.site == now.site && !has_executed(before, now.site, before.serial, false) &&
+      !has_executed(now, now.site, now.serial, false))
+    return {.what = What::OneThread, .to = here};
   if (tells == nullptr) return link(What::Link, before.site);
   // A warp barrier after the signal of a single lane might lie on a path that only this lane executes.
   const bool in_one_warp = before.issuer.cta == now.issuer.cta && before.warp == context.by.warp;
@@ -409,6 +412,15 @@ MissingLink RaceDetector::missing_link(const Verdict& verdict, const RecordedAcc
   MissingLink missing = link(What::LinkBeyondSignal, in_one_warp || is_after_both ? before.site : tells->site);
   missing.also = names_.locate(tells->site);
   return missing;
+}
+
+/// The phase that is to count a load's bytes: the current one; or the one before, if the loading thread has arrived in
+/// it, and does not know that it is complete.
+Tick RaceDetector::counting_phase(const By& by, const CtaKnowledge& target, const BarrierChannel& barrier) {
+  const bool has_arrived = std::any_of(barrier.counted[1].begin(), barrier.counted[1].end(), [&](const Counted& each) {
+    return each.cta == by.cta.place.cta && each.row == by.warp && (each.lanes & by.lanes) != 0;
+  });
+  return barrier.completed - (has_arrived && !knows_last_phase(by, target, barrier) ? 1 : 0);
 }
 
 /// For a load whose phase of the mbarrier has completed without its bytes.

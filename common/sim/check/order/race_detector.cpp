@@ -398,12 +398,17 @@ bool RaceDetector::is_in_doubt(const By& by, uint32_t offset) const {
   if (found == by.cta.barriers.end()) return false;
   const BarrierChannel& barrier = found->second;
   if (barrier.completed == barrier.first) return false;  // before the first phase: nothing can be late
+  return !knows_last_phase(by, by.cta, barrier);
+}
+
+/// Whether all these lanes know that the phase before the current one is complete.
+bool RaceDetector::knows_last_phase(const By& by, const CtaKnowledge& target, const BarrierChannel& barrier) {
   bool known = true;
   by.threads().for_groups(by.lanes, [&](const Knowledge& knows, Mask lanes) {
-    known &= knows.now.known(by.cta.place.cta, barrier.row, kAll, barrier.completed, kHappened) == kAll ||
+    known &= knows.now.known(target.place.cta, barrier.row, kAll, barrier.completed, kHappened) == kAll ||
              knows_all(by.threads().published(lanes), barrier.counted[1], kHappened);
   });
-  return !known;
+  return known;
 }
 
 void RaceDetector::coming(const By& by, CtaKnowledge& target, uint32_t offset) {

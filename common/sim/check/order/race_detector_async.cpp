@@ -130,7 +130,7 @@ std::unique_ptr<OperationRecord> RaceDetector::bulk_load(const By& by, Role role
     access.atomic = reduces, access.scope = Scope::Cluster;
     access.cta = landing.barrier_cta->place.cta, access.row = barrier.row;
     access.lanes = kAll, access.position = 0, access.in_flight = true;
-    access.detail = barrier.completed;
+    access.detail = counting_phase(by, *landing.barrier_cta, barrier);
     if (first && !from.empty()) {
       RecordedAccess source = access;
       source.reads = true;
