@@ -97,8 +97,9 @@ the others warn with --check.
                             tcgen05.wait::st (CUTLASS stream-K)
   exit-with-own-stores *    ends while its own bulk stores still read shared memory
   exit-with-own-loads *     ends while its own copies into shared memory are in flight
-  exit-before-own-commit *  ends while its own last tcgen05.commit is on its way to its own mbarrier or, after a barrier
-                            of the cluster, to its peer's (CUTLASS)
+  exit-before-own-commit *  ends, or invalidates its mbarrier (Triton), while its own last tcgen05.commit is on its way
+                            there; or ends while it is on its way to its peer's, after a barrier of the cluster
+                            (CUTLASS)
   relaxed-cluster-exit *    signals another CTA, then arrives at the cluster barrier with .relaxed, and that CTA ends
   warpgroup-release         one thread of a warpgroup arrives after wgmma.wait_group for all four warps, without a
                             barrier among them (CUTLASS)

@@ -227,7 +227,7 @@ void Observer::on(const SignalEvent& event) {
   const bool is_instant = event.what == What::Thread && event.rank == event.warp->cta->rank;
   for (uint32_t rest = is_instant ? 0 : ranks; rest; rest &= rest - 1) {
     const auto rank = static_cast<size_t>(std::countr_zero(rest));
-    if (rank < ctas_.size()) detector_->coming(who, *ctas_[rank], event.offset);
+    if (rank < ctas_.size()) detector_->coming(who, *ctas_[rank], event.offset, operation->signal);
   }
   event.mark = std::move(operation);
 }

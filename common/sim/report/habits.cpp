@@ -14,8 +14,8 @@ constexpr HabitText kHabits[] = {
     {"exit-with-own-stores", true, "ends while its own bulk stores still read shared memory"},
     {"exit-with-own-loads", true, "ends while its own copies into shared memory are in flight"},
     {"exit-before-own-commit", true,
-     "ends while its own last tcgen05.commit is on its way to its own mbarrier or, after a barrier of the cluster, to "
-     "its peer's (CUTLASS)"},
+     "ends, or invalidates its mbarrier (Triton), while its own last tcgen05.commit is on its way there; or ends while "
+     "it is on its way to its peer's, after a barrier of the cluster (CUTLASS)"},
     {"relaxed-cluster-exit", true,
      "signals another CTA, then arrives at the cluster barrier with .relaxed, and that CTA ends"},
     {"warpgroup-release", false,

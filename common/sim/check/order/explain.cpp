@@ -753,33 +753,37 @@ void RaceDetector::check_unwaited(const By& by, uint32_t offset, const BarrierCh
   }
 }
 
-/// All signals and operations that report to an mbarrier must be known to be complete before it is invalidated.
+/// All signals and operations that report to an mbarrier must be known to be complete before it is invalidated. That a
+/// later commit of its own CTA's thread is complete says so only of hardware, as at the end of a CTA.
 void RaceDetector::check_settled(const By& by, uint32_t offset, const BarrierChannel& barrier) {
-  const auto report = [&](const By& first, bool is_thread) {
-    const Findings::Key key =
-        Findings::key(Rule::BarrierLifetime, names_.first_of_line(first.site), names_.first_of_line(by.site));
+  const Clock knows = by.threads().published(by.lanes);
+  const auto report = [&](const auto& each, uint16_t warp, bool is_thread) {
+    const bool is_habit = each.queue != 0 && each.cta == by.cta.place.cta &&
+                          knows.known(each.cta, each.queue, kAll, each.queue_position + 1, kHappened) == kAll;
+    if (is_habit && findings_.tolerates(Habit::ExitBeforeOwnCommit)) return;
+    const uint32_t line = names_.first_of_line(each.site), end = names_.first_of_line(by.site);
+    const Findings::Key key = is_habit ? Findings::key(Habit::ExitBeforeOwnCommit, line, end)
+                                       : Findings::key(Rule::BarrierLifetime, line, end);
     tell(key, by.cta.place.cluster, 8, [&] {
-      Finding finding{.first = side(first),
+      Finding finding{.first = side(By{*ctas_.at(each.cta), warp, each.lanes, each.site}),
                       .second = side(by),
                       .violation = Violation::InvalidatesUnderSignal,
                       .where = names_.shared(offset) + " of " + names_.cta(by.cta),
                       .missing = {.what = MissingLink::What::WaitBeforeInval,
                                   .to = names_.locate(by.site),
                                   .names = {names_.shared(offset)}}};
-      if (is_thread) finding.missing.from = names_.locate(first.site);
+      if (is_thread) finding.missing.from = names_.locate(each.site);
       return finding;
     });
   };
-  const Clock knows = by.threads().published(by.lanes);
-  for (const BarrierChannel::Coming& each : barrier.coming)
-    report({*ctas_.at(each.cta), each.warp, each.lanes, each.site}, false);
+  for (const BarrierChannel::Coming& each : barrier.coming) report(each, each.warp, false);
   for (const BarrierChannel::Arrival& each : barrier.arrivals) {
     if (each.phase <= barrier.completed &&
         knows.known(by.cta.place.cta, barrier.row, kAll, each.phase, kHappened) == kAll)
       continue;
     if (!each.asynchronous && knows.known(each.cta, each.row, each.lanes, each.position, kHappened) == each.lanes)
       continue;
-    report({*ctas_.at(each.cta), each.row, each.lanes, each.site}, !each.asynchronous);
+    report(each, each.row, !each.asynchronous);
   }
 }
 

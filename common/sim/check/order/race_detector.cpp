@@ -331,8 +331,9 @@ void RaceDetector::arrived(CtaKnowledge& target, uint32_t offset, const Signal& 
     barrier.counted[0].push_back({signal.from.cta, signal.queue, kAll, signal.queue_position});
   else
     barrier.counted[0].push_back({signal.from.cta, signal.warp, signal.lanes, signal.unscoped ? 0 : signal.tick});
-  BarrierChannel::Arrival arrival{signal.from.cta, signal.warp,           signal.lanes,   signal.tick,
-                                  signal.site,     barrier.completed + 1, signal.unscoped};
+  BarrierChannel::Arrival arrival{signal.from.cta, signal.warp,  signal.lanes,
+                                  signal.tick,     signal.site,  barrier.completed + 1,
+                                  signal.unscoped, signal.queue, signal.queue_position};
   // A thread's later arrival implies its earlier ones.
   const auto same =
       std::find_if(barrier.arrivals.begin(), barrier.arrivals.end(), [&](const BarrierChannel::Arrival& each) {
@@ -411,8 +412,9 @@ bool RaceDetector::knows_last_phase(const By& by, const CtaKnowledge& target, co
   return known;
 }
 
-void RaceDetector::coming(const By& by, CtaKnowledge& target, uint32_t offset) {
-  target.barriers[offset].coming.push_back({by.cta.place.cta, by.warp, by.lanes, by.site});
+void RaceDetector::coming(const By& by, CtaKnowledge& target, uint32_t offset, const Signal& signal) {
+  target.barriers[offset].coming.push_back(
+      {by.cta.place.cta, by.warp, by.lanes, by.site, signal.queue, signal.queue_position});
 }
 
 void RaceDetector::note_waiter(const By& by, BarrierChannel& barrier) {

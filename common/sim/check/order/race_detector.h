@@ -76,6 +76,8 @@ struct BarrierChannel {
     uint16_t warp;
     Mask lanes;
     uint32_t site;
+    uint16_t queue;  ///< of a commit, and where it stands there
+    Tick queue_position;
   };
   std::vector<Coming> coming;
   /// Arrivals in phases for which no thread has waited: they must have finished before the CTA exits.
@@ -87,6 +89,8 @@ struct BarrierChannel {
     uint32_t site;
     Tick phase;
     bool asynchronous;
+    uint16_t queue;
+    Tick queue_position;
   };
   std::vector<Arrival> arrivals;
 };
@@ -241,7 +245,7 @@ class RaceDetector {
   Signal signal(const By& by, bool releases, Scope scope);
   void arrived(CtaKnowledge& target, uint32_t offset, const Signal& signal);
   /// A signal or an operation of these lanes is on its way to the barrier.
-  void coming(const By& by, CtaKnowledge& target, uint32_t offset);
+  void coming(const By& by, CtaKnowledge& target, uint32_t offset, const Signal& signal);
   /// The barrier's phase has completed.
   void phase_complete(CtaKnowledge& target, uint32_t offset);
   /// These lanes have observed that the last phase is complete. After a relaxed wait, a later fence acquires.

@@ -123,7 +123,7 @@ std::unique_ptr<OperationRecord> RaceDetector::bulk_load(const By& by, Role role
     BarrierChannel& barrier = landing.barrier_cta->barriers[landing.barrier];
     if (barrier.row == 0) barrier.row = landing.barrier_cta->rows++;
     check_exists(by, *landing.barrier_cta, landing.barrier, barrier, context, true);
-    coming(by, *landing.barrier_cta, landing.barrier);
+    coming(by, *landing.barrier_cta, landing.barrier, operation->signal);
     if (map != nullptr) map->ends.push_back({landing.barrier_cta->place.cta, barrier.row, kAll, 0});
     // The ISA names the operations of the asynchronous proxy; st.async and red.async are not among them.
     RecordedAccess access = made_by(by, role, role == Role::RemoteStore ? Proxy::Generic : Proxy::Async);
