@@ -74,7 +74,8 @@ class Reports(unittest.TestCase):
         uninitialised = Verdict((Finding("fault", sides=(WAIT,), memory="smem_empty[1] (dynamic shared memory +8)",
                                          missing=Missing("", "mbarrier.init")),), 86)
         self.assertEqual([study.naming(uninitialised, one, inits, source) for one in inits], ["no", "yes"])
-        self.assertEqual(study.naming(FAULT, Site(142, "mbarrier.try_wait", (1,), frozenset()), []), "no")
+        self.assertEqual(study.naming(FAULT, Site(142, "mbarrier.try_wait", (1,), frozenset()), []), "yes")
+        self.assertEqual(study.naming(FAULT, Site(142, "mbarrier.init", (1,), frozenset()), []), "no")
         self.assertEqual(study.naming(FAULT, Site(143, "mbarrier.arrive.expect_tx", (1,), frozenset()), []), "yes")
 
     def test_three_pairs_are_enough(self) -> None:

@@ -1,5 +1,6 @@
 // Kinds of bugs that were once missed, and right idioms that were once reported: of each kind several forms, as kernels
 // of a few lines.
+#include "machine/missing.h"
 #include "support.h"
 
 namespace sim::test {
