@@ -141,7 +141,11 @@ class Browser:
 
     def settle(self) -> None:
         """Until what was asked for is drawn."""
-        self.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        try:
+            self.evaluate("new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))")
+        except BrowserError as error:
+            if "navigated" not in str(error):  # a click on a link has left the page
+                raise
 
     def click(self, x: float, y: float) -> None:
         for kind in ("mousePressed", "mouseReleased"):
