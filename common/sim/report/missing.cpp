@@ -44,8 +44,7 @@ constexpr MissingText kMissing[] = {
      "scope are required on both sides"},
     {"whole fence", "fence.acq_rel",
      "it has happened, but is not visible: a fence on the way is restricted (.sync_restrict) to shared memory[ of "
-     "{0}]: the "
-     "same fence without .sync_restrict"},
+     "{0}]: the same fence without .sync_restrict"},
     {"ordinary load", "ld.global",
      "an ordinary load (ld.global; no __ldg, no const __restrict__) instead of ld.global.nc at {to}"},
     {"one lane", "elect.sync",
@@ -96,8 +95,7 @@ constexpr MissingText kMissing[] = {
     {"wait before arrival", "bar.sync",
      "in another interleaving this arrival is counted in the phase before: a wait or a barrier, before {to}, for "
      "something that comes after that phase.[ Warps that wait at barrier {0}: {1}][ No warp waits (bar.sync) at "
-     "barrier "
-     "{2}][; others are shared with {3}]"},
+     "barrier {2}][; others are shared with {3}]"},
     {"signal of waiter", "",
      "a late waiter is lapped: it finds the parity flipped again; {0} must signal, by an arrival or a barrier, after "
      "{from}[, before the next phase is completed ({1})]"},

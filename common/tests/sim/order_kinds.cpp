@@ -439,6 +439,22 @@ const std::string kAllocate =
                         @%p5 tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r9, 32;)";
 const std::string kLoadTensor =
     "tcgen05.ld.sync.aligned.32x32b.x2.b32 {%r21, %r22}, [%r9]; tcgen05.wait::ld.sync.aligned;";
+/// One warp allocates tensor memory and commits; another frees it after the commit's phase.
+std::string freed_after_commit(const std::string& free) {
+  return begin() + R"(
+           setp.ne.u32 %p5, %r2, 1;
+           @%p5 bra other;
+           tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [columns], 32;
+           setp.ne.u32 %p6, %r1, 32;
+           @%p6 bra met;
+           tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r6];
+           met: bar.warp.sync -1;
+           bra.uni end;
+           other: setp.ne.u32 %p5, %r2, 0;
+           @%p5 bra end;)" +
+         wait() + free + " end: bar.warp.sync -1;" + kEnd;
+}
+
 const std::vector<Form> kTensor = {
     {"read, and written before",
      begin() + kAllocate +
@@ -479,36 +495,10 @@ const std::vector<Form> kTensor = {
          kEnd,
      "error (tensor memory)", 1, 128, "b200"},
     {"freed after a commit's phase, by its number",
-     begin() +
-         R"(
-           setp.ne.u32 %p5, %r2, 1;
-           @%p5 bra other;
-           tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [columns], 32;
-           setp.ne.u32 %p6, %r1, 32;
-           @%p6 bra met;
-           tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r6];
-           met: bar.warp.sync -1;
-           bra.uni end;
-           other: setp.ne.u32 %p5, %r2, 0;
-           @%p5 bra end;)" +
-         wait() + "tcgen05.dealloc.cta_group::1.sync.aligned.b32 0, 32; end: bar.warp.sync -1;" + kEnd,
-     "habit allocation-visibility", 1, 128, "b200"},
+     freed_after_commit("tcgen05.dealloc.cta_group::1.sync.aligned.b32 0, 32;"), "habit allocation-visibility", 1, 128,
+     "b200"},
     {"freed after a commit's phase",
-     begin() +
-         R"(
-           setp.ne.u32 %p5, %r2, 1;
-           @%p5 bra other;
-           tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [columns], 32;
-           setp.ne.u32 %p6, %r1, 32;
-           @%p6 bra met;
-           tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r6];
-           met: bar.warp.sync -1;
-           bra.uni end;
-           other: setp.ne.u32 %p5, %r2, 0;
-           @%p5 bra end;)" +
-         wait() +
-         "ld.shared.u32 %r9, [columns]; tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r9, 32; end: bar.warp.sync -1;" +
-         kEnd,
+     freed_after_commit("ld.shared.u32 %r9, [columns]; tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r9, 32;"),
      "habit allocation-visibility", 1, 128, "b200"}};
 
 /// The last commit of CTA 0 reports to the mbarriers of these CTAs; what comes next is before its end.

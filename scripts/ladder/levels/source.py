@@ -3,18 +3,17 @@ from __future__ import annotations
 
 import re
 
-
-def without_comments(source: str) -> str:
-    return re.sub(r"//[^\n]*", "", source)
-
-
 _TEXT = re.compile(r'"(?:\\.|[^"\\\n])*"|//[^\n]*|/\*.*?\*/', re.DOTALL)
 _DEVICE = re.compile(r"__(?:device|global)__[^;{}]*\)[\w\s]*\{")
 
 
+def without_comments(source: str) -> str:
+    return _TEXT.sub(lambda text: text[0] if text[0].startswith('"') else " ", source)
+
+
 def host_part(source: str) -> str:
     """Without comments, and without the bodies of functions that only the device has."""
-    source = _TEXT.sub(lambda text: text[0] if text[0].startswith('"') else " ", source)
+    source = without_comments(source)
     blank = _TEXT.sub(lambda text: " " * len(text[0]), source)  # no bracket of it counts
     kept, end = [], 0
     for found in _DEVICE.finditer(blank):
