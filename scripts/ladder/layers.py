@@ -17,6 +17,8 @@ PACKAGES: tuple[frozenset[str], ...] = tuple(frozenset(names.split()) for names 
 LADDER = "scripts/ladder/"
 
 INCLUDE = re.compile(r'^\s*#\s*include\s*[<"](\w+)/[^">]*[">]', re.MULTILINE)
+#: exec/core/ is what the other folders of exec/ share.
+INCLUDE_OF_ROOM = re.compile(r'^\s*#\s*include\s*"(exec/(?!core/)[^"]*)"', re.MULTILINE)
 IMPORT = re.compile(r"^\s*from ladder(?:\.| import )(\w+(?:, \w+)*)", re.MULTILINE)
 #: A definition at the beginning of a line is one in a namespace: what is nested in a class is indented.
 CLASS = re.compile(r"^(?:template\s*<[^;{]*>\s*)?(?:class|struct|enum class|enum|union)\s+(?:\[\[\w+\]\]\s+)?(\w+)"
@@ -57,6 +59,9 @@ def wrong_includes(texts: Mapping[str, str]) -> list[str]:
             wrong.append(f"{path}: {folder}/ has no place among the layers")
             continue
         wrong += upward(path, text, INCLUDE, LAYERS, folder)
+        if path.startswith(f"{SIM}exec/core/"):
+            wrong += [f"{path}: exec/core/ is below the rest of exec/, and may not use {name}"
+                      for name in INCLUDE_OF_ROOM.findall(text)]
     return wrong
 
 

@@ -20,6 +20,10 @@ class Includes(unittest.TestCase):
                 self.assertEqual(len(wrong), 1)
                 self.assertIn(":2: ", wrong[0])
 
+    def test_the_core_below_its_rooms(self) -> None:
+        text = '#include "exec/core/op.h"\n#include "exec/async/box.h"\n'
+        self.assertEqual(len(layers.wrong_includes(simulated(exec__core__a=text, exec__sync__a=text))), 1)
+
     def test_a_folder_without_a_layer(self) -> None:
         self.assertEqual(len(layers.wrong_includes(simulated(cellar__a="#pragma once\n"))), 1)
 

@@ -29,8 +29,8 @@
 #include "timing/counters.h"
 #include "timing/demands.h"
 #include "timing/prediction.h"
-#include "timing/recorder.h"
 #include "timing/trace.h"
+#include "timing/trace_watcher.h"
 
 namespace sim {
 namespace {

@@ -65,9 +65,21 @@ bool pick(Warp& warp, uint32_t* stop) {
   return true;
 }
 
+/// Executes an instruction, in a warp that may be alone.
+Flow step(Warp& warp, const Op& op, Mask mask) {
+  const Traits& traits = cluster_of(warp).launch->program->traits[warp.split().pc];
+  if (warp.alone && traits.needs_others)
+    return traits.is_aligned && !gather(warp, kAllLanes, &mask) ? Flow::Block : Flow::Next;
+  const Flow flow = op.run(warp, op, mask);
+  if (!warp.alone || flow != Flow::Block || warp.split().wait == Wait::Gather) return flow;
+  warp.split().wait = Wait::None;
+  return Flow::Next;
+}
+
 constexpr uint64_t kSplitSlice = 256;  // instructions before another ready split of the warp may run
 
-/// FOLLOWED: a watcher wants a StepEvent of every instruction. CHECKED: of some, before they are executed.
+/// FOLLOWED: a watcher wants a StepEvent of every instruction, or the warp is alone. CHECKED: of some, before they are
+/// executed.
 template <bool COUNTED, bool CHECKED, bool FOLLOWED>
 void run(Warp& warp, uint64_t horizon) {
   Cluster& cluster = cluster_of(warp);
@@ -109,7 +121,7 @@ void run(Warp& warp, uint64_t horizon) {
           }
         }
         [[maybe_unused]] const uint32_t pc = split.pc;
-        const Flow flow = op.run(warp, op, mask);
+        const Flow flow = FOLLOWED ? step(warp, op, mask) : op.run(warp, op, mask);
         if constexpr (FOLLOWED) cluster.watchers.tell(StepEvent{warp, op, pc, mask, mask, true});
         if (flow == Flow::Next) [[likely]] {
           ++split.pc;
@@ -133,7 +145,7 @@ void run(Warp& warp, uint64_t horizon) {
 
 void run_warp(Warp& warp, uint64_t horizon) {
   const Watchers& watchers = cluster_of(warp).watchers;
-  if (watchers.want(EventKind::Step))
+  if (watchers.want(EventKind::Step) || warp.alone)
     run<false, false, true>(warp, horizon);
   else if (watchers.steps() != nullptr)
     watchers.want(EventKind::Work) ? run<true, true, false>(warp, horizon) : run<false, true, false>(warp, horizon);

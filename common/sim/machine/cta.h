@@ -64,7 +64,13 @@ struct Cta {
   };
   TmemRequest tmem_allocation, tmem_deallocation;
 
-  struct Warpgroup;  ///< exec/tensor/wgmma.cpp: its queue of wgmma operations
+  /// A warpgroup's queue of wgmma operations.
+  struct Warpgroup {
+    virtual ~Warpgroup() = default;
+    /// Throws Fault if a warp of the group has read bytes that are to be overwritten, and another has still to read
+    /// them. `first`: the group's first warp; `by`: which of its warps stores, -1: none of them.
+    virtual void check_have_read(size_t first, uint32_t offset, uint32_t bytes, const char* what, int by) = 0;
+  };
   std::vector<std::shared_ptr<Warpgroup>> warpgroups;
 
   Mbarrier* find_barrier(uint32_t offset) {

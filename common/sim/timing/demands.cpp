@@ -10,8 +10,8 @@
 #include "exec/core/program.h"
 #include "report/faults.h"
 #include "timing/ordinary_loads.h"
-#include "timing/recorder.h"
 #include "timing/taint.h"
+#include "timing/trace_watcher.h"
 
 namespace sim {
 namespace {
@@ -32,7 +32,7 @@ ClusterDemands record(Launch& launch, uint32_t number, timing::Sites& sites, tim
   timing::DemandRecorder recorder(sites, demands, &loads);
   ClusterEngine engine(launch, {});
   TaintTracker unknown(*launch.program, false);
-  std::optional<sim::TraceRecorder> tracer;
+  std::optional<sim::ClusterTracer> tracer;
   if (trace != nullptr)
     engine.watch({&recorder, &unknown, &tracer.emplace(engine.cluster(), *trace)});
   else

@@ -39,6 +39,7 @@ std::string in_words(const Traits& traits) {
   add(traits.ordering.releases, "releases");
   add(traits.transfers_control, "transfers control");
   add(traits.may_wait, "waits");
+  add(traits.needs_others, "needs others");
   return text;
 }
 
@@ -47,7 +48,8 @@ TEST(Traits, OfEveryMnemonic) {
   for (const Family* family : families::kAll) {
     if (family->pure) continue;
     for (const Mnemonic& each : family->mnemonics)
-      names[in_words(traits_of(instruction(each.name), false))].emplace_back(each.name);
+      names[in_words(traits_of(instruction(each.name), each.manner.value_or(family->manner), false))].emplace_back(
+          each.name);
   }
   std::map<std::string, std::vector<std::string>> expected;
   std::ifstream file(SIM_TRAITS);

@@ -406,16 +406,11 @@ void decode_convert(Decoder& d) {
 }
 
 constexpr Mnemonic kMnemonics[] = {
-    {"cvt", decode_convert},
-    {"cvt.pack", decode_pack},
-    {"cvt.rn.e2m1x2.f32", decode_to_e2m1x2},
-    {"cvt.rn.e2m3x2.f32", decode_to_e2m3x2},
-    {"cvt.rn.e3m2x2.f32", decode_to_e3m2x2},
-    {"cvt.rn.f16x2.e2m1x2", decode_from_e2m1x2},
-    {"cvt.rn.f16x2.e2m3x2", decode_from_e2m3x2},
-    {"cvt.rn.f16x2.e3m2x2", decode_from_e3m2x2},
-    {"cvt.ue8m0x2.f32", decode_to_scales},
-    {"cvt.ue8m0x2.bf16x2", decode_to_scales},
+    {"cvt", decode_convert, Manner{.moves = true}}, {"cvt.pack", decode_pack},
+    {"cvt.rn.e2m1x2.f32", decode_to_e2m1x2},        {"cvt.rn.e2m3x2.f32", decode_to_e2m3x2},
+    {"cvt.rn.e3m2x2.f32", decode_to_e3m2x2},        {"cvt.rn.f16x2.e2m1x2", decode_from_e2m1x2},
+    {"cvt.rn.f16x2.e2m3x2", decode_from_e2m3x2},    {"cvt.rn.f16x2.e3m2x2", decode_from_e3m2x2},
+    {"cvt.ue8m0x2.f32", decode_to_scales},          {"cvt.ue8m0x2.bf16x2", decode_to_scales},
     {"cvt.rn.bf16x2.ue8m0x2", decode_from_scales},
 };
 

@@ -145,7 +145,8 @@ void decode_move_predicate(Decoder& d) {
   d.emit<move_predicate>({.d = d.destination(0, 4), .a = d.predicate_source(d.operand(1))});
 }
 
-constexpr Mnemonic kMnemonics[] = {{"mov", decode_move}, {"mov.pred", decode_move_predicate}};
+constexpr Mnemonic kMnemonics[] = {{"mov", decode_move, Manner{.moves = true}},
+                                   {"mov.pred", decode_move_predicate, Manner{.moves = true}}};
 
 }  // namespace
 

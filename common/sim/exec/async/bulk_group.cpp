@@ -1,12 +1,11 @@
 // cp.async.bulk.commit_group, cp.async.bulk.wait_group: the groups of a lane's bulk stores.
-#include "exec/async/groups.h"
 #include "exec/core/families.h"
+#include "exec/core/groups.h"
 
 namespace sim {
 namespace {
 
 Flow commit_group(Warp& w, const NoOperands&, Mask m) {
-  if (w.alone) return Flow::Next;
   for (Mask rest = m; rest; rest &= rest - 1) commit_bulk(w, first_lane(rest));
   cluster_of(w).watchers.tell(CommitEvent{CommitEvent::What::Bulk, w, m});
   return Flow::Next;
@@ -29,7 +28,8 @@ Flow wait_group(Warp& w, const WaitGroup& o, Mask m) {
 }
 
 constexpr Mnemonic kMnemonics[] = {
-    {"cp.async.bulk.commit_group", [](Decoder& d) { d.emit<commit_group>({}); }},
+    {"cp.async.bulk.commit_group", [](Decoder& d) { d.emit<commit_group>({}); },
+     Manner{.use = DataUse::Steers, .needs_others = true}},
     {"cp.async.bulk.wait_group",
      [](Decoder& d) {
        d.emit<wait_group>({.pending = static_cast<uint32_t>(d.immediate(0)), .read_only = d.has("read")});
@@ -38,6 +38,6 @@ constexpr Mnemonic kMnemonics[] = {
 
 }  // namespace
 
-constinit const Family families::bulk_group{kMnemonics};
+constinit const Family families::bulk_group{.mnemonics = kMnemonics, .manner = {.use = DataUse::Steers}};
 
 }  // namespace sim

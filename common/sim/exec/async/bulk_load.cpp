@@ -117,6 +117,7 @@ constexpr std::string_view kIgnored[] = {"global", "L2", "mbarrier::complete_tx:
 
 }  // namespace
 
-constinit const Family families::bulk_load{kMnemonics, kIgnored};
+constinit const Family families::bulk_load{
+    .mnemonics = kMnemonics, .ignored = kIgnored, .manner = {.use = DataUse::Steers}};
 
 }  // namespace sim

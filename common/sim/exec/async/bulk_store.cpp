@@ -1,9 +1,9 @@
 // cp.async.bulk and cp.reduce.async.bulk from shared to global memory.
 #include "exec/async/bulk_write.h"
 #include "exec/async/destination.h"
-#include "exec/async/groups.h"
 #include "exec/core/access.h"
 #include "exec/core/families.h"
+#include "exec/core/groups.h"
 #include "exec/core/submit.h"
 
 namespace sim {
@@ -97,6 +97,7 @@ constexpr std::string_view kIgnored[] = {"bulk_group", "L2::cache_hint"};
 
 }  // namespace
 
-constinit const Family families::bulk_store{kMnemonics, kIgnored};
+constinit const Family families::bulk_store{
+    .mnemonics = kMnemonics, .ignored = kIgnored, .manner = {.use = DataUse::Steers}};
 
 }  // namespace sim

@@ -1,7 +1,7 @@
 #include "exec/async/bulk_write.h"
 
-#include "exec/async/groups.h"
 #include "exec/core/access.h"
+#include "exec/core/groups.h"
 #include "exec/core/submit.h"
 
 namespace sim {

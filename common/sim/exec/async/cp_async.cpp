@@ -4,9 +4,9 @@
 #include <utility>
 
 #include "exec/async/destination.h"
-#include "exec/async/groups.h"
 #include "exec/core/access.h"
 #include "exec/core/families.h"
+#include "exec/core/groups.h"
 #include "exec/core/submit.h"
 #include "exec/sync/mbarrier.h"
 #include "exec/sync/signal.h"
@@ -189,9 +189,10 @@ void decode_copy(Decoder& d) {
   d.emit<copy_async>(o);
 }
 
+constexpr Manner kCopies{.use = DataUse::Steers, .cost = CostClass::CopyAsync};
 constexpr Mnemonic kMnemonics[] = {
-    {"cp.async", decode_copy},
-    {"cp.async.commit_group", [](Decoder& d) { d.emit<commit_group>({}); }},
+    {"cp.async", decode_copy, kCopies},
+    {"cp.async.commit_group", [](Decoder& d) { d.emit<commit_group>({}); }, kCopies},
     {"cp.async.wait_group",
      [](Decoder& d) { d.emit<wait_group>({.pending = static_cast<uint32_t>(d.immediate(0)), .all = false}); }},
     {"cp.async.wait_all", [](Decoder& d) { d.emit<wait_group>({.pending = 0, .all = true}); }},
@@ -204,6 +205,7 @@ constexpr std::string_view kIgnored[] = {"shared", "shared::cta", "b64"};
 
 }  // namespace
 
-constinit const Family families::cp_async{kMnemonics, kIgnored};
+constinit const Family families::cp_async{
+    .mnemonics = kMnemonics, .ignored = kIgnored, .manner = {.use = DataUse::Steers}};
 
 }  // namespace sim

@@ -6,7 +6,6 @@
 #include "exec/core/access.h"
 #include "exec/core/report.h"
 #include "exec/sync/signal.h"
-#include "exec/tensor/wgmma.h"
 
 namespace sim {
 
@@ -50,7 +49,7 @@ Cta& check_destination(Cluster& cluster, uint32_t rank, uint32_t offset, uint32_
   if (rank >= cluster.ctas.size()) throw Fault{faults::copy_to_no_cta, {what, rank}};
   Cta& cta = cluster.ctas[rank];
   shared_location(cluster, cta, rank << kSharedRankShift | offset, bytes, align, true, what);
-  check_warpgroups_have_read(cluster, cta, offset, bytes, what);
+  check_read(cluster, cta, offset, bytes, what);
   if (offset + bytes > cta.barrier_low && offset < cta.barrier_high) {
     for (uint32_t slot = offset / 8; slot < (offset + bytes + 7) / 8; ++slot) {
       if (cta.barrier_index[slot] != 0) throw Fault{faults::copy_over_mbarrier, {what, name_of_shared(cta, slot * 8)}};

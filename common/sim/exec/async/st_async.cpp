@@ -87,12 +87,15 @@ void decode_remote_store(Decoder& d) {
   d.emit<remote_store>(o);
 }
 
-constexpr Mnemonic kMnemonics[] = {{"st.async", decode_remote_store<false>}, {"red.async", decode_remote_store<true>}};
+constexpr Mnemonic kMnemonics[] = {
+    {"st.async", decode_remote_store<false>},
+    {"red.async", decode_remote_store<true>, Manner{.use = DataUse::Carries, .orders = Manner::Orders::Atomic}}};
 constexpr std::string_view kIgnored[] = {"weak", "relaxed", "cluster",         "v2",
                                          "v4",   "shared",  "shared::cluster", "mbarrier::complete_tx::bytes"};
 
 }  // namespace
 
-constinit const Family families::st_async{kMnemonics, kIgnored};
+constinit const Family families::st_async{
+    .mnemonics = kMnemonics, .ignored = kIgnored, .manner = {.use = DataUse::Carries, .moves = true}};
 
 }  // namespace sim

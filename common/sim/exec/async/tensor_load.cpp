@@ -4,9 +4,9 @@
 
 #include "exec/async/box.h"
 #include "exec/async/destination.h"
-#include "exec/async/groups.h"
 #include "exec/core/access.h"
 #include "exec/core/families.h"
+#include "exec/core/groups.h"
 #include "exec/core/submit.h"
 
 namespace sim {
@@ -167,6 +167,7 @@ constexpr std::string_view kIgnored[] = {"1d",           "2d",
 
 }  // namespace
 
-constinit const Family families::tensor_load{kMnemonics, kIgnored};
+constinit const Family families::tensor_load{
+    .mnemonics = kMnemonics, .ignored = kIgnored, .manner = {.use = DataUse::Steers}};
 
 }  // namespace sim

@@ -4,9 +4,9 @@
 #include "exec/async/box.h"
 #include "exec/async/bulk_write.h"
 #include "exec/async/destination.h"
-#include "exec/async/groups.h"
 #include "exec/core/access.h"
 #include "exec/core/families.h"
+#include "exec/core/groups.h"
 #include "exec/core/submit.h"
 
 namespace sim {
@@ -75,7 +75,6 @@ class TensorStore final : public AsyncOperation {
 };
 
 Flow tensor_store(Warp& w, const TensorStoreOperands& o, Mask m) {
-  if (w.alone) return Flow::Next;
   Cluster& cluster = cluster_of(w);
   for (Mask rest = m; rest; rest &= rest - 1) {
     const int lane = first_lane(rest);
@@ -120,6 +119,7 @@ constexpr std::string_view kIgnored[] = {
 
 }  // namespace
 
-constinit const Family families::tensor_store{kMnemonics, kIgnored};
+constinit const Family families::tensor_store{
+    .mnemonics = kMnemonics, .ignored = kIgnored, .manner = {.use = DataUse::Steers, .needs_others = true}};
 
 }  // namespace sim

@@ -155,7 +155,8 @@ void decode_replace(Decoder& d) {
 constexpr Mnemonic kMnemonics[] = {
     {"tensormap.replace", decode_replace},
     {"tensormap.cp_fenceproxy",
-     [](Decoder& d) { d.emit<copy_map>({.to = d.wide_address(d.operand(0)), .from = d.address(1)}); }},
+     [](Decoder& d) { d.emit<copy_map>({.to = d.wide_address(d.operand(0)), .from = d.address(1)}); },
+     Manner{.orders = Manner::Orders::Barrier, .fence = Ordering::Fence::TensorMap}},
 };
 constexpr std::string_view kIgnored[] = {
     "tile",   "tensormap::generic", "release", "cta", "cluster", "gpu", "sys", "sync", "aligned", "b1024", "b64", "b32",

@@ -1,5 +1,5 @@
 // Branches, exits, traps, sleep.
-#include "exec/control/branch.h"
+#include "exec/core/jump.h"
 
 #include <algorithm>
 
@@ -7,47 +7,6 @@
 #include "exec/core/lifetime.h"
 
 namespace sim {
-
-Flow jump(Warp& w, const Jump& jump, Mask m) {
-  Split& split = w.split();
-  if (m == split.mask) {
-    split.pc = jump.target;
-  } else {
-    cluster_of(w).watchers.tell(LaneEvent{LaneEvent::What::Part, w, m, split.mask & ~m, jump.target});
-    split.mask &= ~m;
-    ++split.pc;
-    w.fork(m, jump.target);
-  }
-  return Flow::Jump;
-}
-
-Flow indexed_branch(Warp& w, const IndexedBranch& branch, Mask m) {
-  Split& split = w.split();
-  const auto* index = lanes<uint32_t>(w, branch.index);
-  const auto& targets = cluster_of(w).launch->program->branch_tables[branch.table];
-  const Mask not_taken = split.mask & ~m;
-  const uint32_t next = split.pc + 1;
-  bool first = true;
-  for (Mask rest = m; rest;) {
-    const uint32_t value = index[first_lane(rest)];
-    if (value >= targets.size()) { throw Fault{faults::branch_index, {value, targets.size()}, first_lane(rest)}; }
-    Mask same = 0;
-    for (Mask others = rest; others; others &= others - 1) {
-      if (index[first_lane(others)] == value) same |= 1u << first_lane(others);
-    }
-    cluster_of(w).watchers.tell(LaneEvent{LaneEvent::What::Part, w, same, (rest & ~same) | not_taken});
-    if (first) {
-      split.mask = same;
-      split.pc = targets[value];
-    } else {
-      w.fork(same, targets[value]);
-    }
-    first = false;
-    rest &= ~same;
-  }
-  if (not_taken) w.fork(not_taken, next);
-  return Flow::Jump;
-}
 
 namespace {
 
@@ -86,13 +45,13 @@ void decode_indexed_branch(Decoder& d) {
 }
 
 constexpr Mnemonic kMnemonics[] = {
-    {"bra", decode_branch},
-    {"brx", decode_indexed_branch},
-    {"exit", [](Decoder& d) { d.emit<exit_thread>({}); }},
-    {"ret", [](Decoder& d) { d.emit<exit_thread>({}); }},
+    {"bra", decode_branch, Manner{.use = DataUse::Steers, .transfers_control = true}},
+    {"brx", decode_indexed_branch, Manner{.use = DataUse::Steers, .transfers_control = true}},
+    {"exit", [](Decoder& d) { d.emit<exit_thread>({}); }, Manner{.transfers_control = true}},
+    {"ret", [](Decoder& d) { d.emit<exit_thread>({}); }, Manner{.transfers_control = true}},
     {"trap", [](Decoder& d) { d.emit<trap>({&faults::trap}); }},
     {"brkpt", [](Decoder& d) { d.emit<trap>({&faults::breakpoint}); }},
-    {"nanosleep", [](Decoder& d) { d.emit<sleep>({d.source(0, ptx::Type::U32)}); }},
+    {"nanosleep", [](Decoder& d) { d.emit<sleep>({d.source(0, ptx::Type::U32)}); }, Manner{.may_wait = true}},
     {"pmevent", [](Decoder& d) { d.emit<no_effect>({}); }},
 };
 constexpr std::string_view kIgnored[] = {"uni", "idx", "u32"};

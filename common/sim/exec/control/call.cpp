@@ -4,9 +4,9 @@
 #include <array>
 #include <cstdio>
 
-#include "exec/control/routine.h"
 #include "exec/core/access.h"
 #include "exec/core/families.h"
+#include "exec/core/routine.h"
 #include "machine/address.h"
 #include "report/text.h"
 
@@ -224,7 +224,7 @@ void decode_call(Decoder& d) {
   d.program().needs_others |= function->needs_order;
 }
 
-constexpr Mnemonic kMnemonics[] = {{"call", decode_call}};
+constexpr Mnemonic kMnemonics[] = {{"call", decode_call, Manner{.use = DataUse::Steers, .transfers_control = true}}};
 constexpr std::string_view kIgnored[] = {"uni"};
 
 }  // namespace

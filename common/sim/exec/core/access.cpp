@@ -3,7 +3,6 @@
 #include <algorithm>
 
 #include "exec/core/report.h"
-#include "exec/tensor/wgmma.h"
 #include "report/text.h"
 
 namespace sim {
@@ -109,6 +108,16 @@ uint8_t* global_location(Cluster& cluster, uint64_t address, uint64_t bytes, uin
 
 // ---- lanes
 
+void check_read(const Cluster& cluster, const Cta& cta, uint32_t offset, uint32_t bytes, const char* what,
+                const Warp* by) {
+  if (cluster.launch->warpgroups_as_one) return;
+  for (size_t group = 0; group < cta.warpgroups.size(); ++group) {
+    if (!cta.warpgroups[group]) continue;
+    const bool is_own = by != nullptr && by->cta == &cta && by->index / 4 == group;
+    cta.warpgroups[group]->check_have_read(4 * group, offset, bytes, what, is_own ? by->index % 4 : -1);
+  }
+}
+
 namespace {
 
 /// An access of a warp's lanes, with addresses in one state space.
@@ -195,7 +204,7 @@ void access_shared(const LaneAccess& lanes, bool cluster_space, Access* access) 
   const bool as_one = cluster.launch->warpgroups_as_one;
   const auto overwrite = [&](Cta& owner, int lane) {
     const uint32_t offset = lanes.address[lane] & kSharedOffsetMask;
-    if (!as_one) check_warpgroups_have_read(cluster, owner, offset, lanes.bytes, what, &lanes.warp);
+    if (!as_one) check_read(cluster, owner, offset, lanes.bytes, what, &lanes.warp);
     if (!owner.layout.empty()) owner.layout[offset / 128] = kLayoutUnknown;
   };
   const uint32_t first = lanes.low & kSharedOffsetMask, last = (lanes.high & kSharedOffsetMask) + lanes.bytes;

@@ -42,6 +42,12 @@ void note_read(Warp& warp, const Access& access, uint32_t bytes, Mask mask);
 uint8_t* shared_location(Cluster& cluster, const Cta& executing, uint32_t address, uint32_t bytes, uint32_t align,
                          bool own, const char* what);
 
+/// Called before bytes of this CTA's shared memory are overwritten, in schedules in which each warp of a warpgroup
+/// completes its wgmmas by itself: throws Fault if some of them have still to read the bytes. `by`: the storing warp,
+/// null: an operation.
+void check_read(const Cluster& cluster, const Cta& cta, uint32_t offset, uint32_t bytes, const char* what,
+                const Warp* by = nullptr);
+
 /// A range of global memory, or Fault.
 uint8_t* global_location(Cluster& cluster, uint64_t address, uint64_t bytes, uint32_t align, bool write,
                          const char* what);

@@ -8,11 +8,11 @@
 
 #include "common/base/align.h"
 #include "common/base/text.h"
-#include "exec/control/branch.h"
-#include "exec/control/routine.h"
 #include "exec/core/call_graph.h"
 #include "exec/core/decoder.h"
+#include "exec/core/jump.h"
 #include "exec/core/program.h"
+#include "exec/core/routine.h"
 #include "machine/address.h"
 #include "ptx/rules/rules.h"
 
@@ -86,8 +86,10 @@ class Builder final : public Decoder {
     result_->static_smem =
         static_cast<uint32_t>(std::min<uint64_t>(shared_cursor_ - Gpu::smem_reserved, kNoSharedMemoryHas));
     result_->traits.reserve(result_->ops.size());
-    for (const Op& each : result_->ops)
-      result_->traits.push_back(traits_of(*result_->instructions[each.source], each.pure));
+    for (const Op& each : result_->ops) {
+      const ptx::Instruction& in = *result_->instructions[each.source];
+      result_->traits.push_back(traits_of(in, manner_of(in), each.pure));
+    }
     return std::move(result_);
   }
 

@@ -5,6 +5,7 @@
 #include <cstring>
 #include <initializer_list>
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -152,6 +153,7 @@ using Decode = void (*)(Decoder&);
 struct Mnemonic {
   std::string_view name;  ///< "cp.async.bulk.tensor.global.shared::cta"
   Decode decode;
+  std::optional<Manner> manner = {};  ///< otherwise the family's
 };
 
 /// The last type of an instruction, where the decoder depends on it.
@@ -163,9 +165,12 @@ struct Family {
   std::span<const std::string_view> ignored = {};  ///< modifiers without effect on any of them
   Types types = Types::Any;
   bool pure = false, touches_pending = false;  ///< Op::pure, Op::touches_pending of all of them
+  Manner manner = {};
 };
 
 /// Decodes the decoder's current instruction. Throws Fault.
 void decode_instruction(Decoder& d);
+/// What the instruction's mnemonic says.
+Manner manner_of(const ptx::Instruction& instruction);
 
 }  // namespace sim

@@ -9,6 +9,7 @@ namespace {
 struct Line {
   const Family* family;
   Decode decode;
+  Manner manner;
   std::vector<std::string_view> words;  // after the opcode
 };
 
@@ -17,7 +18,7 @@ const std::unordered_map<std::string_view, std::vector<Line>>& lines_by_opcode()
     std::unordered_map<std::string_view, std::vector<Line>> map;
     for (const Family* family : families::kAll) {
       for (const Mnemonic& mnemonic : family->mnemonics) {
-        Line line{family, mnemonic.decode, {}};
+        Line line{family, mnemonic.decode, mnemonic.manner.value_or(family->manner), {}};
         std::string_view rest = mnemonic.name;
         const auto word = [&] {
           const size_t dot = rest.find('.');
@@ -90,24 +91,38 @@ void refuse_missing(const Decoder& d) {
   }
 }
 
+/// The line with the most words of those that apply; nullptr if there is none.
+const Line* best_of(const std::vector<Line>& lines, const ptx::Instruction& in, auto is_of_type) {
+  const Line* best = nullptr;
+  for (const Line& line : lines) {
+    if (!is_of_type(line.family->types)) continue;
+    if (best != nullptr && best->words.size() >= line.words.size()) continue;
+    if (fits(line.words, in.modifiers)) best = &line;
+  }
+  return best;
+}
+
 }  // namespace
 
 void decode_instruction(Decoder& d) {
   refuse_missing(d);
   const auto known = lines_by_opcode().find(d.in->opcode);
   if (known == lines_by_opcode().end()) d.unsupported(faults::unknown_opcode);
-  const Line* best = nullptr;
-  for (const Line& line : known->second) {
-    if (line.family->types != Types::Any && line.family->types != types_of(d.last_type())) continue;
-    if (best != nullptr && best->words.size() >= line.words.size()) continue;
-    if (fits(line.words, d.in->modifiers)) best = &line;
-  }
+  const Line* const best = best_of(
+      known->second, *d.in, [&](Types types) { return types == Types::Any || types == types_of(d.last_type()); });
   if (best == nullptr) d.unsupported(faults::unknown_form);
   d.ignore(best->words);
   d.ignore(best->family->ignored);
   best->decode(d);
   d.op->pure |= best->family->pure;
   d.op->touches_pending |= best->family->touches_pending;
+}
+
+Manner manner_of(const ptx::Instruction& in) {
+  const auto known = lines_by_opcode().find(in.opcode);
+  if (known == lines_by_opcode().end()) return {};
+  const Line* const best = best_of(known->second, in, [](Types) { return true; });
+  return best == nullptr ? Manner() : best->manner;
 }
 
 }  // namespace sim

@@ -1,6 +1,6 @@
 #include "exec/core/lifetime.h"
 
-#include "exec/async/groups.h"
+#include "exec/core/groups.h"
 #include "exec/core/report.h"
 
 namespace sim {

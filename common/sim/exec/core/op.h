@@ -158,8 +158,6 @@ inline T uniform(Warp& warp, int32_t slot, Mask mask) {
 
 /// Blocks the running split: `return block(w, Wait::..)`. The functions of machine/wake.h end the wait.
 inline Flow block(Warp& warp, Wait why, uint32_t first = 0, uint32_t second = 0) {
-  if (warp.alone) [[unlikely]]
-    return Flow::Next;
   warp.split().block(why, first, second);
   return Flow::Block;
 }

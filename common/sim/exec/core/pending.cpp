@@ -90,7 +90,6 @@ std::vector<Slot> joined(std::vector<Slot> slots) {
 
 uint32_t begin_pending(Warp& warp, const std::vector<Slot>& slots, bool is_load) {
   cluster_of(warp).watchers.tell(FillEvent{.what = FillEvent::What::Registers, .warp = &warp, .slots = &slots});
-  if (warp.alone) return 0;
   if (!warp.pending) warp.pending = std::make_unique<PendingRegisters>();
   PendingRegisters& pending = *warp.pending;
   if (pending.operations.empty()) pending.low = std::numeric_limits<int32_t>::max(), pending.high = 0;
@@ -101,7 +100,6 @@ uint32_t begin_pending(Warp& warp, const std::vector<Slot>& slots, bool is_load)
 }
 
 void read_late(Warp& warp, const std::vector<Slot>& slots, uint32_t* stale) {
-  if (warp.alone) return;
   PendingRegisters& pending = *warp.pending;
   for (const Slot& slot : slots) widen(pending, slot);
   pending.operations.back().reads = &slots;

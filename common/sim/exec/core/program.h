@@ -10,8 +10,8 @@
 #include <unordered_map>
 #include <vector>
 
-#include "exec/control/routine.h"
 #include "exec/core/op.h"
+#include "exec/core/routine.h"
 #include "exec/core/special.h"
 #include "exec/core/traits.h"
 #include "ptx/module.h"
@@ -25,7 +25,7 @@ struct Placement {
   bool keeps_uses = false;  ///< Op::uses is filled for all instructions, not only where execution needs it
 };
 
-/// A function that is called (exec/control/routine.h).
+/// A function that is called (exec/core/routine.h).
 struct Routine {
   const ptx::Function* function = nullptr;
   uint32_t entry = 0;                       ///< index into Program::ops

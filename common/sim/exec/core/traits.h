@@ -1,5 +1,5 @@
 // The properties of an instruction that observers use: how it orders memory, what it does with the values it reads,
-// what it costs. They are derived once, while decoding; no other part reads the text of PTX.
+// what it costs. They are derived once, while decoding, from what its mnemonic says (Manner) and from its modifiers.
 #pragma once
 
 #include <cstdint>
@@ -47,6 +47,29 @@ enum class DataUse : uint8_t {
 /// first.
 enum class CostClass : uint8_t { Issue, SyncMma, CopyAsync, GlobalAtomic };
 
+/// What the mnemonic of an instruction says of it. Its modifiers say the rest, such as `.acquire`.
+struct Manner {
+  /// What its modifiers order.
+  enum class Orders : uint8_t {
+    Access,   ///< an access of memory, if it is one
+    Atomic,   ///< the same, strong in any case
+    Fence,    ///< a fence of this thread
+    Barrier,  ///< an arrival or a wait: `acquires` and `releases` hold, unless it is .relaxed
+  };
+  DataUse use = DataUse::Decides;
+  CostClass cost = CostClass::Issue;
+  Orders orders = Orders::Access;
+  bool acquires = false, releases = false;
+  Ordering::Fence fence = Ordering::Fence::None;  ///< beside those of Orders::Fence
+  Scope scope = Scope::Cta;                       ///< of a fence that names none
+  bool transfers_control = false;                 ///< branches, calls, returns, exits
+  bool may_wait = false;                          ///< if no modifier says so
+  bool moves = false;                             ///< moves or converts values, and has no unit for FP64
+  bool is_load = false, is_wgmma = false;
+  bool is_aligned = false;    ///< without .aligned, too
+  bool needs_others = false;  ///< has no effect in a warp that is executed alone (Warp::alone)
+};
+
 struct Traits {
   Ordering ordering;
   DataUse use = DataUse::Decides;
@@ -57,9 +80,11 @@ struct Traits {
   bool is_load = false;            ///< ld
   bool is_wgmma = false;           ///< wgmma.mma_async
   bool reads_clock = false;
+  bool is_aligned = false;    ///< all lanes of the warp execute it together
+  bool needs_others = false;  ///< Manner::needs_others
 };
 
 /// `pure`: Op::pure.
-Traits traits_of(const ptx::Instruction& instruction, bool pure);
+Traits traits_of(const ptx::Instruction& instruction, const Manner& manner, bool pure);
 
 }  // namespace sim

@@ -125,6 +125,9 @@ constexpr Mnemonic kMnemonics[] = {{"atom", decode_atomic<true>}, {"red", decode
 
 }  // namespace
 
-constinit const Family families::atomic{kMnemonics, kMemoryHints};
+constinit const Family families::atomic{
+    .mnemonics = kMnemonics,
+    .ignored = kMemoryHints,
+    .manner = {.use = DataUse::Carries, .cost = CostClass::GlobalAtomic, .orders = Manner::Orders::Atomic}};
 
 }  // namespace sim

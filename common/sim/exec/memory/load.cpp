@@ -130,10 +130,12 @@ void decode_load(Decoder& d) {
   }
 }
 
-constexpr Mnemonic kMnemonics[] = {{"ld", decode_load}, {"ldu", decode_load}};
+constexpr Mnemonic kMnemonics[] = {{"ld", decode_load, Manner{.use = DataUse::Carries, .moves = true, .is_load = true}},
+                                   {"ldu", decode_load}};
 
 }  // namespace
 
-constinit const Family families::load{kMnemonics, kMemoryHints};
+constinit const Family families::load{
+    .mnemonics = kMnemonics, .ignored = kMemoryHints, .manner = {.use = DataUse::Carries, .moves = true}};
 
 }  // namespace sim

@@ -156,6 +156,7 @@ constexpr std::string_view kIgnored[] = {"sync", "aligned"};
 
 }  // namespace
 
-constinit const Family families::matrix{kMnemonics, kIgnored};
+constinit const Family families::matrix{
+    .mnemonics = kMnemonics, .ignored = kIgnored, .manner = {.use = DataUse::Carries}};
 
 }  // namespace sim

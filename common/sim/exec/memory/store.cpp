@@ -147,6 +147,7 @@ constexpr Mnemonic kMnemonics[] = {{"st", decode_store}, {"st.bulk", decode_bulk
 
 }  // namespace
 
-constinit const Family families::store{kMnemonics, kMemoryHints};
+constinit const Family families::store{
+    .mnemonics = kMnemonics, .ignored = kMemoryHints, .manner = {.use = DataUse::Carries, .moves = true}};
 
 }  // namespace sim

@@ -76,7 +76,6 @@ Flow cta_barrier(Warp& w, const BarrierOperands& o, Mask m) {
   std::vector<uint8_t> others;
   if (o.aligned ? !gather(w, kAllLanes, &m) : !gather_at_barrier(w, m, uniform<uint32_t>(w, o.id, m), &others))
     return Flow::Block;
-  if (w.alone) return Flow::Next;
   const uint32_t id = uniform<uint32_t>(w, o.id, m);
   if (id >= cta.named.size()) throw Fault{faults::barrier_number, {id}};
   CtaBarrier& barrier = cta.named[id];
@@ -153,7 +152,20 @@ void decode_barrier(Decoder& d) {
   d.emit<cta_barrier>(o);
 }
 
-constexpr Mnemonic kMnemonics[] = {{"bar", decode_barrier}, {"barrier", decode_barrier}};
+constexpr Manner synchronises(DataUse use, bool is_aligned) {
+  return {.use = use,
+          .orders = Manner::Orders::Barrier,
+          .acquires = true,
+          .releases = true,
+          .is_aligned = is_aligned,
+          .needs_others = true};
+}
+constexpr Mnemonic kMnemonics[] = {
+    {"bar", decode_barrier, synchronises(DataUse::Decides, true)},
+    {"barrier", decode_barrier, synchronises(DataUse::Decides, false)},
+    {"bar.red", decode_barrier, synchronises(DataUse::Carries, true)},
+    {"barrier.red", decode_barrier, synchronises(DataUse::Carries, false)},
+};
 constexpr std::string_view kIgnored[] = {"sync", "cta", "u32", "pred"};
 
 }  // namespace

@@ -13,7 +13,6 @@ struct Arrive {
 };
 Flow arrive(Warp& w, const Arrive& o, Mask m) {
   if (o.aligned && !gather_all(w, &m)) return Flow::Block;
-  if (w.alone) return Flow::Next;
   // A release: earlier signals of this warp must have arrived.
   if (o.releases && w.signals_in_flight > 0) return block(w, Wait::Signals);
   Cluster& cluster = cluster_of(w);
@@ -45,7 +44,6 @@ struct WaitFor {
 };
 Flow wait(Warp& w, const WaitFor& o, Mask m) {
   if (o.aligned && !gather_all(w, &m)) return Flow::Block;
-  if (w.alone) return Flow::Next;
   Cluster& cluster = cluster_of(w);
   bool done = true;
   for (Mask rest = m; rest; rest &= rest - 1) {
@@ -91,6 +89,9 @@ void check_cluster_barrier(Cluster& cluster) {
   }
 }
 
-constinit const Family families::cluster_barrier{kMnemonics, kIgnored};
+constinit const Family families::cluster_barrier{
+    .mnemonics = kMnemonics,
+    .ignored = kIgnored,
+    .manner = {.orders = Manner::Orders::Barrier, .acquires = true, .releases = true, .needs_others = true}};
 
 }  // namespace sim

@@ -31,7 +31,11 @@ void decode_griddepcontrol(Decoder& d) {
   d.emit<launch_dependents>({});
 }
 
-constexpr Mnemonic kMnemonics[] = {{"griddepcontrol", decode_griddepcontrol}};
+constexpr Mnemonic kMnemonics[] = {
+    {"griddepcontrol", decode_griddepcontrol},
+    {"griddepcontrol.wait", decode_griddepcontrol,
+     Manner{.orders = Manner::Orders::Barrier, .fence = Ordering::Fence::Grid}},
+};
 
 }  // namespace
 

@@ -25,11 +25,13 @@ void decode_fence(Decoder& d) {
   d.emit<fence>({});
 }
 
-constexpr Mnemonic kMnemonics[] = {{"fence", decode_fence}, {"membar", decode_fence}};
+constexpr Mnemonic kMnemonics[] = {
+    {"fence", decode_fence}, {"membar", decode_fence, Manner{.orders = Manner::Orders::Fence, .scope = Scope::Gpu}}};
 constexpr std::string_view kIgnored[] = {"*"};
 
 }  // namespace
 
-constinit const Family families::fence{kMnemonics, kIgnored};
+constinit const Family families::fence{
+    .mnemonics = kMnemonics, .ignored = kIgnored, .manner = {.orders = Manner::Orders::Fence}};
 
 }  // namespace sim

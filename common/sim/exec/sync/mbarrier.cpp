@@ -111,7 +111,6 @@ struct Arrive {
   bool has_state = false, expects = false, drops = false, no_complete = false;
 };
 Flow arrive(Warp& w, const Arrive& o, Mask m) {
-  if (w.alone) return Flow::Next;
   for (Mask rest = m; rest; rest &= rest - 1) {
     const int lane = first_lane(rest);
     const uint32_t address = o.barrier.of(w, lane);
@@ -138,7 +137,6 @@ struct ChangeTx {
   BarrierSignal::Tx tx;
 };
 Flow change_tx(Warp& w, const ChangeTx& o, Mask m) {
-  if (w.alone) return Flow::Next;
   for (Mask rest = m; rest; rest &= rest - 1) {
     const int lane = first_lane(rest);
     const uint32_t address = o.barrier.of(w, lane), bytes = lanes<uint32_t>(w, o.bytes)[lane];
@@ -275,17 +273,20 @@ void decode_wait(Decoder& d) {
                 .blocks = BLOCKS});
 }
 
+constexpr Manner kArrives{.orders = Manner::Orders::Barrier, .releases = true, .needs_others = true},
+    kAnnounces{.orders = Manner::Orders::Barrier, .needs_others = true},
+    kWaits{.orders = Manner::Orders::Barrier, .acquires = true};
 constexpr Mnemonic kMnemonics[] = {
     {"mbarrier.init", decode_init},
     {"mbarrier.inval", [](Decoder& d) { d.emit<inval>(BarrierOperand::decode(d, 0)); }},
-    {"mbarrier.arrive", decode_arrive<false, false>},
-    {"mbarrier.arrive.expect_tx", decode_arrive<true, false>},
-    {"mbarrier.arrive_drop", decode_arrive<false, true>},
-    {"mbarrier.arrive_drop.expect_tx", decode_arrive<true, true>},
-    {"mbarrier.expect_tx", decode_tx<BarrierSignal::Tx::Expect>},
-    {"mbarrier.complete_tx", decode_tx<BarrierSignal::Tx::Complete>},
-    {"mbarrier.test_wait", decode_wait<false>},
-    {"mbarrier.try_wait", decode_wait<true>},
+    {"mbarrier.arrive", decode_arrive<false, false>, kArrives},
+    {"mbarrier.arrive.expect_tx", decode_arrive<true, false>, kArrives},
+    {"mbarrier.arrive_drop", decode_arrive<false, true>, kArrives},
+    {"mbarrier.arrive_drop.expect_tx", decode_arrive<true, true>, kArrives},
+    {"mbarrier.expect_tx", decode_tx<BarrierSignal::Tx::Expect>, kAnnounces},
+    {"mbarrier.complete_tx", decode_tx<BarrierSignal::Tx::Complete>, kAnnounces},
+    {"mbarrier.test_wait", decode_wait<false>, kWaits},
+    {"mbarrier.try_wait", decode_wait<true>, kWaits},
     {"mbarrier.pending_count",
      [](Decoder& d) { d.emit<pending_count>({.d = d.destination(0, 4), .state = d.source(1, Type::B64)}); }},
 };
@@ -294,6 +295,7 @@ constexpr std::string_view kIgnored[] = {"shared",  "shared::cta", "shared::clus
 
 }  // namespace
 
-constinit const Family families::mbarrier{kMnemonics, kIgnored};
+constinit const Family families::mbarrier{
+    .mnemonics = kMnemonics, .ignored = kIgnored, .manner = {.orders = Manner::Orders::Barrier, .releases = true}};
 
 }  // namespace sim

@@ -299,11 +299,12 @@ Flow activemask(Warp& w, const ActiveMask& o, Mask m) {
 
 constexpr Mnemonic kMnemonics[] = {
     {"elect", [](Decoder& d) { d.emit<elect>({.d = target_of(d), .members = d.source(1, Type::B32)}); }},
-    {"bar.warp", [](Decoder& d) { d.emit<bar_warp_sync>({d.source(0, Type::B32)}); }},
-    {"shfl", decode_shfl},
-    {"vote", decode_vote},
-    {"match", decode_match},
-    {"redux", decode_redux},
+    {"bar.warp", [](Decoder& d) { d.emit<bar_warp_sync>({d.source(0, Type::B32)}); },
+     Manner{.orders = Manner::Orders::Barrier, .acquires = true, .releases = true}},
+    {"shfl", decode_shfl, Manner{.use = DataUse::Carries}},
+    {"vote", decode_vote, Manner{.use = DataUse::Carries}},
+    {"match", decode_match, Manner{.use = DataUse::Carries}},
+    {"redux", decode_redux, Manner{.use = DataUse::Carries}},
     {"activemask.b32", [](Decoder& d) { d.emit<activemask>({d.destination(0, 4)}); }},
 };
 constexpr std::string_view kIgnored[] = {"sync"};

@@ -277,6 +277,7 @@ constexpr std::string_view kIgnored[] = {"sync", "aligned"};
 
 }  // namespace
 
-constinit const Family families::mma{kMnemonics, kIgnored};
+constinit const Family families::mma{
+    .mnemonics = kMnemonics, .ignored = kIgnored, .manner = {.use = DataUse::Carries, .cost = CostClass::SyncMma}};
 
 }  // namespace sim

@@ -13,7 +13,6 @@
 #include "exec/tensor/descriptor.h"
 #include "exec/tensor/metadata.h"
 #include "exec/tensor/types.h"
-#include "exec/tensor/wgmma.h"
 
 namespace sim {
 
@@ -65,9 +64,8 @@ struct WgmmaOperands {
   uint64_t multiply_adds() const { return 64ull * static_cast<uint64_t>(n) * static_cast<uint64_t>(stored_k()); }
 };
 
-}  // namespace
-
-struct Cta::Warpgroup {
+/// The wgmma operations of a warpgroup, in order.
+struct WgmmaQueue final : Cta::Warpgroup {
   struct Entry {
     const WgmmaOperands* operands = nullptr;  // of the wgmma; nullptr: a commit_group
     uint64_t a = 0, b = 0;                    // descriptors
@@ -97,17 +95,19 @@ struct Cta::Warpgroup {
   std::array<uint64_t, 4> groups{};            // committed, by warp
   std::array<uint64_t, 4> groups_done{};
   std::array<OrderQueue, 4> order;  // by warp; the first one if they complete as one
+
+  void check_have_read(size_t first_warp, uint32_t offset, uint32_t bytes, const char* what, int by) override;
 };
 
-namespace {
+WgmmaQueue& queue_of(const Cta& cta, size_t group) { return static_cast<WgmmaQueue&>(*cta.warpgroups[group]); }
 
-Cta::Warpgroup& group_of(Warp& w) {
+WgmmaQueue& group_of(Warp& w) {
   Cta& cta = *w.cta;
   const size_t index = w.index / 4;
   if (cta.warpgroups.size() <= index) cta.warpgroups.resize(index + 1);
-  if (!cta.warpgroups[index]) cta.warpgroups[index] = std::make_shared<Cta::Warpgroup>();
+  if (!cta.warpgroups[index]) cta.warpgroups[index] = std::make_shared<WgmmaQueue>();
   if ((index + 1) * 4 > cta.warps.size()) { throw Fault{faults::incomplete_warpgroup, {w.index, cta.warps.size()}}; }
-  return *cta.warpgroups[index];
+  return queue_of(cta, index);
 }
 
 Fault as_habit(Habit habit, Fault fault) {
@@ -130,7 +130,7 @@ class GroupCommit final : public AsyncOperation {
   size_t group;
   Share share;
   void complete(Cluster& cluster) override {
-    Cta::Warpgroup& warpgroup = *cta->warpgroups[group];
+    WgmmaQueue& warpgroup = queue_of(*cta, group);
     ++cluster.changes;
     for (size_t i = share.first; i < share.first + share.count; ++i) {
       ++warpgroup.groups_done[i];
@@ -154,7 +154,7 @@ class Wgmma final : public AsyncOperation {
   Cta* cta;
   size_t group;
   Share share;
-  std::shared_ptr<Cta::Warpgroup::Entry> entry;
+  std::shared_ptr<WgmmaQueue::Entry> entry;
 
   bool try_fuse(Cluster& cluster, AsyncOperation& next) override {
     auto* const other = dynamic_cast<Wgmma*>(&next);
@@ -180,7 +180,7 @@ class Wgmma final : public AsyncOperation {
     const uint64_t multiply_adds = operands().multiply_adds() / 4 * share.count;
     const bool is_exact = cluster.exact_arithmetic(multiply_adds);
     take_overwritten();
-    if (share.count == 1) note_done(*cta->warpgroups[group]);
+    if (share.count == 1) note_done(queue_of(*cta, group));
     if (!is_done_) multiply(is_exact);
     for (size_t warp = share.first; warp < share.first + share.count; ++warp)
       complete_pending(cta->warps[4 * group + warp], entry->pending[warp]);
@@ -208,7 +208,7 @@ class Wgmma final : public AsyncOperation {
   }
 
  private:
-  void note_done(Cta::Warpgroup& warpgroup) const {
+  void note_done(WgmmaQueue& warpgroup) const {
     const bool is_first = entry->done == 0;
     entry->done |= 1u << share.first;
     if (is_first)
@@ -389,7 +389,7 @@ class Wgmma final : public AsyncOperation {
   bool is_done_ = false;       // together with an earlier one
 };
 
-using Reads = Cta::Warpgroup::Entry::Reads;
+using Reads = WgmmaQueue::Entry::Reads;
 
 Reads list_reads(const WgmmaOperands& o, uint64_t a, uint64_t b) {
   Reads reads;
@@ -406,53 +406,43 @@ Reads list_reads(const WgmmaOperands& o, uint64_t a, uint64_t b) {
   return reads;
 }
 
-}  // namespace
-
-void check_warpgroups_have_read(Cluster& cluster, const Cta& cta, uint32_t offset, uint32_t bytes, const char* what,
-                                const Warp* by) {
-  if (cluster.launch->warpgroups_as_one) return;
-  for (size_t group = 0; group < cta.warpgroups.size(); ++group) {
-    if (!cta.warpgroups[group]) continue;
-    for (const auto& entry : cta.warpgroups[group]->torn) {
-      const WgmmaOperands& o = *entry->operands;
-      if (!entry->reads) entry->reads = std::make_unique<Reads>(list_reads(o, entry->a, entry->b));
-      const Reads& all = *entry->reads;
-      if (all.bounds.end <= offset || offset + bytes <= all.bounds.begin) continue;
-      const auto overlaps = [&](const std::vector<Range>& ranges) {
-        return std::any_of(ranges.begin(), ranges.end(),
-                           [&](const Range& range) { return range.begin < offset + bytes && offset < range.end; });
-      };
-      const bool reads_b = overlaps(all.b);
-      // The store comes before its own warp's part of the wgmma.
-      const bool comes_first =
-          by != nullptr && by->cta == &cta && by->index / 4 == group && !(entry->issued >> by->index % 4 & 1);
-      for (size_t warp = 0; comes_first && warp < 4; ++warp) {
-        if (!(entry->done >> warp & 1) || !(reads_b || overlaps(all.a[warp]))) continue;
-        throw as_habit(Habit::WarpgroupAcquire, {faults::store_before_wgmma, {what, 4 * group + warp}});
-      }
-      for (size_t warp = 0; warp < 4; ++warp) {
-        if (entry->done >> warp & 1 || !(reads_b || overlaps(all.a[warp]))) continue;
-        throw as_habit(Habit::WarpgroupRelease, {faults::store_under_wgmma, {what, 4 * group + warp}});
-      }
+/// On hardware the four warps begin and complete as one.
+void WgmmaQueue::check_have_read(size_t first_warp, uint32_t offset, uint32_t bytes, const char* what, int by) {
+  for (const auto& entry : torn) {
+    if (!entry->reads) entry->reads = std::make_unique<Reads>(list_reads(*entry->operands, entry->a, entry->b));
+    const Reads& all = *entry->reads;
+    if (all.bounds.end <= offset || offset + bytes <= all.bounds.begin) continue;
+    const auto overlaps = [&](const std::vector<Range>& ranges) {
+      return std::any_of(ranges.begin(), ranges.end(),
+                         [&](const Range& range) { return range.begin < offset + bytes && offset < range.end; });
+    };
+    const bool reads_b = overlaps(all.b);
+    // The store comes before its own warp's part of the wgmma.
+    const bool comes_first = by >= 0 && !(entry->issued >> by & 1);
+    for (size_t warp = 0; comes_first && warp < 4; ++warp) {
+      if (!(entry->done >> warp & 1) || !(reads_b || overlaps(all.a[warp]))) continue;
+      throw as_habit(Habit::WarpgroupAcquire, {faults::store_before_wgmma, {what, first_warp + warp}});
+    }
+    for (size_t warp = 0; warp < 4; ++warp) {
+      if (entry->done >> warp & 1 || !(reads_b || overlaps(all.a[warp]))) continue;
+      throw as_habit(Habit::WarpgroupRelease, {faults::store_under_wgmma, {what, first_warp + warp}});
     }
   }
 }
 
-namespace {
-
 /// This warp's next entry; its instruction must agree with that of the other warps of the group. *share gets the warps
 /// for which it can begin now, if *begins.
-std::shared_ptr<Cta::Warpgroup::Entry> reach(Warp& w, Cta::Warpgroup& group, const WgmmaOperands* operands,
-                                             bool* begins, Share* share) {
+std::shared_ptr<WgmmaQueue::Entry> reach(Warp& w, WgmmaQueue& group, const WgmmaOperands* operands, bool* begins,
+                                         Share* share) {
   const size_t warp = w.index % 4;
   const uint64_t number = group.next[warp]++;
   const size_t at = number - group.first;
   if (at == group.entries.size()) {
-    group.entries.push_back(std::make_shared<Cta::Warpgroup::Entry>());
+    group.entries.push_back(std::make_shared<WgmmaQueue::Entry>());
     group.entries.back()->operands = operands;
     group.entries.back()->origin = origin_of(w, 0);
   }
-  std::shared_ptr<Cta::Warpgroup::Entry> entry = group.entries[at];
+  std::shared_ptr<WgmmaQueue::Entry> entry = group.entries[at];
   if (entry->operands != operands) { throw Fault{faults::warpgroup_sequences_differ}; }
   entry->issued |= 1u << warp;
   const bool is_complete = entry->issued == 0xF;
@@ -478,14 +468,13 @@ void for_shares(Warp& w, Share share, F begin) {
 Flow mma(Warp& w, const WgmmaOperands& o, Mask m) {
   require_wgmma(w);
   if (!gather_all(w, &m)) return Flow::Block;
-  if (w.alone) return Flow::Next;
-  Cta::Warpgroup& group = group_of(w);
+  WgmmaQueue& group = group_of(w);
   bool begins = false;
   Share share;
   const uint64_t a = o.a_in_registers ? 0 : uniform<uint64_t>(w, o.a, m), b = uniform<uint64_t>(w, o.b, m);
   const bool accumulate = (o.accumulate.read(w) >> first_lane(m) & 1) != 0;
-  const std::shared_ptr<Cta::Warpgroup::Entry> reached = reach(w, group, &o, &begins, &share);
-  Cta::Warpgroup::Entry& entry = *reached;
+  const std::shared_ptr<WgmmaQueue::Entry> reached = reach(w, group, &o, &begins, &share);
+  WgmmaQueue::Entry& entry = *reached;
   if (entry.issued != 1u << (w.index % 4) && (entry.a != a || entry.b != b || entry.accumulate != accumulate)) {
     throw Fault{faults::warpgroup_operands_differ};
   }
@@ -497,7 +486,7 @@ Flow mma(Warp& w, const WgmmaOperands& o, Mask m) {
     std::memcpy(to.data(), lanes<uint32_t>(w, slot), sizeof to);
   };
   if ((o.a_in_registers || o.is_sparse) && !entry.registers)
-    entry.registers = std::make_unique_for_overwrite<Cta::Warpgroup::Entry::Values>();
+    entry.registers = std::make_unique_for_overwrite<WgmmaQueue::Entry::Values>();
   if (o.a_in_registers) {
     for (size_t i = 0; i < 4; ++i) copy_register(o.a_registers[i], "A", entry.registers->a[w.index % 4][i]);
   }
@@ -551,8 +540,7 @@ Flow mma(Warp& w, const WgmmaOperands& o, Mask m) {
 Flow commit(Warp& w, const NoOperands&, Mask m) {
   require_wgmma(w);
   if (!gather_all(w, &m)) return Flow::Block;
-  if (w.alone) return Flow::Next;
-  Cta::Warpgroup& group = group_of(w);
+  WgmmaQueue& group = group_of(w);
   bool begins = false;
   Share share;
   reach(w, group, nullptr, &begins, &share);
@@ -575,9 +563,8 @@ struct WaitGroup {
 Flow wait(Warp& w, const WaitGroup& o, Mask m) {
   require_wgmma(w);
   if (!gather_all(w, &m)) return Flow::Block;
-  const Cta::Warpgroup& group = group_of(w);
+  const WgmmaQueue& group = group_of(w);
   const uint64_t committed = group.groups[w.index % 4];
-  if (w.alone) return Flow::Next;
   if (committed <= group.groups_done[w.index % 4] + o.pending) {
     cluster_of(w).watchers.tell(
         WaitEvent{WaitEvent::What::Passes, Wait::WgmmaGroup, w, m, w.split().pc, {}, o.pending});
@@ -648,8 +635,8 @@ void decode_mma_async(Decoder& d) {
 }
 
 constexpr Mnemonic kMnemonics[] = {
-    {"wgmma.fence", [](Decoder& d) { d.emit<fence>({}); }},
-    {"wgmma.mma_async", decode_mma_async},
+    {"wgmma.fence", [](Decoder& d) { d.emit<fence>({}); }, Manner{.use = DataUse::Carries}},
+    {"wgmma.mma_async", decode_mma_async, Manner{.use = DataUse::Carries, .is_wgmma = true, .needs_others = true}},
     {"wgmma.commit_group", [](Decoder& d) { d.emit<commit>({}); }},
     {"wgmma.wait_group", [](Decoder& d) { d.emit<wait>({static_cast<uint32_t>(d.immediate(0))}); }},
 };
@@ -657,6 +644,9 @@ constexpr std::string_view kIgnored[] = {"sync", "aligned"};
 
 }  // namespace
 
-constinit const Family families::wgmma{.mnemonics = kMnemonics, .ignored = kIgnored, .touches_pending = true};
+constinit const Family families::wgmma{.mnemonics = kMnemonics,
+                                       .ignored = kIgnored,
+                                       .touches_pending = true,
+                                       .manner = {.use = DataUse::Carries, .needs_others = true}};
 
 }  // namespace sim

@@ -235,11 +235,14 @@ void decode_transfer(Decoder& d) {
 }
 
 constexpr Mnemonic kMnemonics[] = {
-    {"wmma.mma", decode_multiply}, {"wmma.load", decode_transfer<false>}, {"wmma.store", decode_transfer<true>}};
+    {"wmma.mma", decode_multiply, Manner{.use = DataUse::Carries, .cost = CostClass::SyncMma}},
+    {"wmma.load", decode_transfer<false>},
+    {"wmma.store", decode_transfer<true>}};
 constexpr std::string_view kIgnored[] = {"sync", "aligned"};
 
 }  // namespace
 
-constinit const Family families::wmma{kMnemonics, kIgnored};
+constinit const Family families::wmma{
+    .mnemonics = kMnemonics, .ignored = kIgnored, .manner = {.use = DataUse::Carries}};
 
 }  // namespace sim

@@ -54,7 +54,6 @@ struct AllocOperands {
 Flow alloc(Warp& w, const AllocOperands& o, Mask m) {
   require(w);
   if (!gather_all(w, &m)) return Flow::Block;
-  if (w.alone) return Flow::Next;
   Cluster& cluster = cluster_of(w);
   Cta& cta = *w.cta;
   const uint32_t columns = uniform<uint32_t>(w, o.columns, m);
@@ -106,7 +105,6 @@ struct DeallocOperands {
 Flow dealloc(Warp& w, const DeallocOperands& o, Mask m) {
   require(w);
   if (!gather_all(w, &m)) return Flow::Block;
-  if (w.alone) return Flow::Next;
   Cta& cta = *w.cta;
   const uint32_t address = uniform<uint32_t>(w, o.address, m), columns = uniform<uint32_t>(w, o.columns, m);
   if (o.group == 1) {
@@ -141,7 +139,6 @@ Flow dealloc(Warp& w, const DeallocOperands& o, Mask m) {
 Flow relinquish(Warp& w, const NoOperands&, Mask m) {
   require(w);
   if (!gather_all(w, &m)) return Flow::Block;
-  if (w.alone) return Flow::Next;
   w.cta->tmem.permit_relinquished = true;
   return Flow::Next;
 }
@@ -167,6 +164,7 @@ constexpr std::string_view kIgnored[] = {"sync", "aligned", "cta_group::1", "sha
 }  // namespace
 }  // namespace tcgen05
 
-constinit const Family families::tcgen05_alloc{tcgen05::kMnemonics, tcgen05::kIgnored};
+constinit const Family families::tcgen05_alloc{
+    .mnemonics = tcgen05::kMnemonics, .ignored = tcgen05::kIgnored, .manner = {.needs_others = true}};
 
 }  // namespace sim

@@ -37,7 +37,6 @@ struct CommitOperands {
 };
 Flow commit(Warp& w, const CommitOperands& o, Mask m) {
   require(w);
-  if (w.alone) return Flow::Next;
   const size_t size = cluster_of(w).ctas.size();
   for (Mask rest = m; rest; rest &= rest - 1) {
     const int lane = first_lane(rest);
@@ -84,9 +83,11 @@ void decode_fence(Decoder& d) {
 }
 
 constexpr Mnemonic kMnemonics[] = {
-    {"tcgen05.commit", decode_commit},
-    {"tcgen05.fence::before_thread_sync", decode_fence},
-    {"tcgen05.fence::after_thread_sync", decode_fence},
+    {"tcgen05.commit", decode_commit, Manner{.needs_others = true}},
+    {"tcgen05.fence::before_thread_sync", decode_fence,
+     Manner{.orders = Manner::Orders::Barrier, .fence = Ordering::Fence::BeforeThreadSync}},
+    {"tcgen05.fence::after_thread_sync", decode_fence,
+     Manner{.orders = Manner::Orders::Barrier, .fence = Ordering::Fence::AfterThreadSync}},
 };
 constexpr std::string_view kIgnored[] = {"cta_group::1", "mbarrier::arrive::one", "shared::cluster", "b64"};
 

@@ -359,7 +359,6 @@ TensorAccesses accesses_of(const Mma& mma) {
 
 Flow mma(Warp& w, const MmaOperands& o, Mask m) {
   require(w);
-  if (w.alone) return Flow::Next;
   Cluster& cluster = cluster_of(w);
   const int group = o.variant.group;
   for (Mask rest = m; rest; rest &= rest - 1) {
@@ -472,6 +471,7 @@ constexpr std::string_view kIgnored[] = {"cta_group::1",      "collector::a::dis
 }  // namespace
 }  // namespace tcgen05
 
-constinit const Family families::tcgen05_mma{tcgen05::kMnemonics, tcgen05::kIgnored};
+constinit const Family families::tcgen05_mma{
+    .mnemonics = tcgen05::kMnemonics, .ignored = tcgen05::kIgnored, .manner = {.needs_others = true}};
 
 }  // namespace sim

@@ -222,7 +222,6 @@ void tell_of(Warp& w, Mask m, const TransferOperands& o, uint32_t address, Tenso
 Flow load(Warp& w, const TransferOperands& o, Mask m) {
   require(w);
   if (!gather_all(w, &m)) return Flow::Block;
-  if (w.alone) return Flow::Next;
   auto load = std::make_unique<TmemLoad>();
   load->address = begin_transfer(w, o, m, "tcgen05.ld");
   require_stored(w, o, load->address, m);
@@ -237,7 +236,6 @@ Flow load(Warp& w, const TransferOperands& o, Mask m) {
 Flow store(Warp& w, const TransferOperands& o, Mask m) {
   require(w);
   if (!gather_all(w, &m)) return Flow::Block;
-  if (w.alone) return Flow::Next;
   auto store = std::make_unique<TmemStore>();
   store->address = begin_transfer(w, o, m, "tcgen05.st");
   store->warp = &w, store->operands = &o, store->mask = m;
@@ -305,8 +303,8 @@ void decode_wait(Decoder& d) {
 }
 
 constexpr Mnemonic kMnemonics[] = {
-    {"tcgen05.ld", decode_transfer<false>},
-    {"tcgen05.st", decode_transfer<true>},
+    {"tcgen05.ld", decode_transfer<false>, Manner{.needs_others = true}},
+    {"tcgen05.st", decode_transfer<true>, Manner{.use = DataUse::Carries, .needs_others = true}},
     {"tcgen05.wait::ld", decode_wait<wait_load>},
     {"tcgen05.wait::st", decode_wait<wait_store>},
 };

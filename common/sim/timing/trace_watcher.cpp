@@ -1,4 +1,4 @@
-#include "timing/recorder.h"
+#include "timing/trace_watcher.h"
 
 #include <algorithm>
 #include <bit>
@@ -47,14 +47,14 @@ const char* name_of(BarrierEvent::What what) {
 
 }  // namespace
 
-void TraceRecorder::on(const LifeEvent& event) {
+void ClusterTracer::on(const LifeEvent& event) {
   if (event.what == LifeEvent::What::Begins)
     start();
   else
     trace_.add(cluster_, finish(event.time));
 }
 
-void TraceRecorder::on(const ScheduleEvent& event) {
+void ClusterTracer::on(const ScheduleEvent& event) {
   using What = ScheduleEvent::What;
   switch (event.what) {
     case What::Runs: return runs(*event.warp);
@@ -66,7 +66,7 @@ void TraceRecorder::on(const ScheduleEvent& event) {
   }
 }
 
-void TraceRecorder::start() {
+void ClusterTracer::start() {
   events_.clear();
   operations_.clear();
   submitted_.assign(cluster_.ctas.size(), 0);
@@ -74,7 +74,7 @@ void TraceRecorder::start() {
   is_done();
 }
 
-std::vector<TraceEvent> TraceRecorder::finish(uint64_t now) {
+std::vector<TraceEvent> ClusterTracer::finish(uint64_t now) {
   for (TraceEvent& event : events_) {
     if (event.kind == TraceEvent::Kind::Wait && event.is_open) event.end = std::max(event.begin, now);
     if (event.kind == TraceEvent::Kind::Operation && event.is_open) event.seen = std::max(event.end, now);
@@ -84,13 +84,13 @@ std::vector<TraceEvent> TraceRecorder::finish(uint64_t now) {
   return std::exchange(events_, {});
 }
 
-uint32_t TraceRecorder::linear(uint32_t rank) const {
+uint32_t ClusterTracer::linear(uint32_t rank) const {
   const Cta& cta = cluster_.ctas[rank];
   const auto& grid = cluster_.launch->grid;
   return cta.index[0] + grid[0] * (cta.index[1] + grid[1] * cta.index[2]);
 }
 
-TraceEvent& TraceRecorder::add(TraceEvent::Kind kind, uint32_t rank, uint64_t begin, uint64_t end) {
+TraceEvent& ClusterTracer::add(TraceEvent::Kind kind, uint32_t rank, uint64_t begin, uint64_t end) {
   TraceEvent& event = events_.emplace_back();
   event.kind = kind;
   event.cta = linear(rank);
@@ -98,7 +98,7 @@ TraceEvent& TraceRecorder::add(TraceEvent::Kind kind, uint32_t rank, uint64_t be
   return event;
 }
 
-Actor TraceRecorder::actor() const {
+Actor ClusterTracer::actor() const {
   if (acting_ == nullptr) return actor_;
   Actor who;
   who.cta = acting_->cta->rank, who.warp = acting_->index;
@@ -107,7 +107,7 @@ Actor TraceRecorder::actor() const {
   return who;
 }
 
-void TraceRecorder::runs(const Warp& warp) {
+void ClusterTracer::runs(const Warp& warp) {
   actor_ = {};
   acting_ = &warp;
   runs_from_ = warp.time;
@@ -118,7 +118,7 @@ void TraceRecorder::runs(const Warp& warp) {
   }
 }
 
-void TraceRecorder::ran(const Warp& warp) {
+void ClusterTracer::ran(const Warp& warp) {
   const uint32_t last_pc = warp.splits[warp.current].pc;
   acting_ = nullptr;
   const auto known = last_.find(&warp);
@@ -143,7 +143,7 @@ void TraceRecorder::ran(const Warp& warp) {
   wait.amount = reason.arguments[1];
 }
 
-void TraceRecorder::woken(const Warp& warp) {
+void ClusterTracer::woken(const Warp& warp) {
   if (&warp == acting_) return;
   const auto known = last_.find(&warp);
   if (known == last_.end()) return;
@@ -152,7 +152,7 @@ void TraceRecorder::woken(const Warp& warp) {
   if (wait.kind == TraceEvent::Kind::Wait && !is_known) wait.actor = actor();
 }
 
-void TraceRecorder::submitted(const AsyncOperation& operation, uint64_t at, uint64_t begin, uint64_t free) {
+void ClusterTracer::submitted(const AsyncOperation& operation, uint64_t at, uint64_t begin, uint64_t free) {
   operations_.push_back(static_cast<uint32_t>(events_.size()));
   TraceEvent& event = add(TraceEvent::Kind::Operation, operation.origin.cta_rank, begin, std::max(free, begin + 1));
   event.warp = operation.origin.warp;
@@ -165,7 +165,7 @@ void TraceRecorder::submitted(const AsyncOperation& operation, uint64_t at, uint
   event.amount = submitted_[operation.origin.cta_rank]++;
 }
 
-void TraceRecorder::read(TraceEvent& event) const {
+void ClusterTracer::read(TraceEvent& event) const {
   std::string bytes;
   for (const Footprint::Place& place : event.footprint->places) {
     if (place.space != Footprint::Place::Space::Shared || place.written) continue;
@@ -180,7 +180,7 @@ void TraceRecorder::read(TraceEvent& event) const {
   if (trace_.contents->process == process && trace_.contents->operation == event.amount) event.bytes = std::move(bytes);
 }
 
-void TraceRecorder::takes_effect(uint64_t number, uint64_t now) {
+void ClusterTracer::takes_effect(uint64_t number, uint64_t now) {
   const uint32_t operation = operations_[number];
   TraceEvent& event = events_[operation];
   event.seen = now;
@@ -191,7 +191,7 @@ void TraceRecorder::takes_effect(uint64_t number, uint64_t now) {
   actor_.operation = operation, actor_.pc = event.pc, actor_.time = now;
 }
 
-void TraceRecorder::on(const ReportEvent& told) {
+void ClusterTracer::on(const ReportEvent& told) {
   if (told.finding.is_of_check()) {
     TraceEvent& event = events_.emplace_back();
     event.kind = TraceEvent::Kind::Report;
@@ -216,7 +216,7 @@ void TraceRecorder::on(const ReportEvent& told) {
   event.name = report::sentence(told.finding);
 }
 
-void TraceRecorder::on(const BarrierEvent& told) {
+void ClusterTracer::on(const BarrierEvent& told) {
   if (told.what == BarrierEvent::What::Invalidate) return;
   const Actor who = actor();
   TraceEvent& event = add(TraceEvent::Kind::Barrier, told.barrier.cta, who.time, who.time);

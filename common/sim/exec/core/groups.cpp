@@ -1,4 +1,4 @@
-#include "exec/async/groups.h"
+#include "exec/core/groups.h"
 
 #include "machine/cluster.h"
 #include "machine/wake.h"

@@ -1,4 +1,4 @@
-#include "exec/control/routine.h"
+#include "exec/core/routine.h"
 
 #include <algorithm>
 

@@ -12,9 +12,9 @@
 
 namespace sim {
 
-class TraceRecorder final : public Watcher {
+class ClusterTracer final : public Watcher {
  public:
-  TraceRecorder(const Cluster& cluster, Trace& trace)
+  ClusterTracer(const Cluster& cluster, Trace& trace)
       : Watcher({EventKind::Life, EventKind::Schedule, EventKind::Barrier, EventKind::Report}),
         cluster_(cluster),
         trace_(trace) {}
@@ -61,7 +61,7 @@ class TraceRecorder final : public Watcher {
 class TraceWatcher final : public LaunchWatcher {
  public:
   explicit TraceWatcher(Trace& trace) : trace_(trace) {}
-  std::unique_ptr<Watcher> watch(Cluster& cluster) override { return std::make_unique<TraceRecorder>(cluster, trace_); }
+  std::unique_ptr<Watcher> watch(Cluster& cluster) override { return std::make_unique<ClusterTracer>(cluster, trace_); }
 
  private:
   Trace& trace_;
