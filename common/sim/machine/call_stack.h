@@ -1,4 +1,4 @@
-// The call stacks of a warp's lanes, for functions that were not inlined (exec/control/routine.h).
+// The call stacks of a warp's lanes, for functions that were not inlined (exec/core/routine.h).
 #pragma once
 
 #include <array>
