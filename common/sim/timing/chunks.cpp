@@ -9,14 +9,14 @@ namespace sim::timing {
 namespace {
 
 /// Average bytes of a row per request to L2: where rows are not aligned to lines, many need one more request.
-uint32_t request_bytes(const LoadSite& site) {
+uint32_t request_bytes(const LoadForm& form) {
   constexpr uint64_t kLine = 128, kRows = 8;  // TMA requires pitches of 16 bytes: the alignment repeats after 8 rows
   uint64_t lines = 0;
   for (uint64_t row = 0; row < kRows; ++row) {
-    const uint64_t begin = (site.tensor + row * site.row_step) % kLine;
-    lines += (begin + site.row_bytes + kLine - 1) / kLine;
+    const uint64_t begin = (form.tensor + row * form.row_step) % kLine;
+    lines += (begin + form.row_bytes + kLine - 1) / kLine;
   }
-  return static_cast<uint32_t>(kRows * site.row_bytes / lines);
+  return static_cast<uint32_t>(kRows * form.row_bytes / lines);
 }
 
 }  // namespace
@@ -31,17 +31,17 @@ Chunks::Chunks(std::span<const GridDemands> launches) {
   const auto each_place = [&](auto&& f) {
     for (const GridDemands& launch : launches) {
       for (const auto& places : launch.places) {
-        for (const BoxPlace& place : places) f(launch.sites.loads[place.load], place);
+        for (const BoxPlace& place : places) f(launch.forms.loads[place.load], place);
       }
     }
   };
-  each_place([&](const LoadSite& site, const BoxPlace& place) {
-    Tensor& tensor = tensors[{site.tensor, site.row_bytes}];
-    tensor.rows = std::gcd(std::gcd(tensor.rows, static_cast<int32_t>(site.rows)), place.y);
-    tensor.fetch_bytes = site.fetch_bytes;
-    tensor.request_bytes = request_bytes(site);
-    tensor.end_x = std::max(tensor.end_x, place.x + static_cast<int32_t>(site.row_bytes));
-    tensor.end_y = std::max(tensor.end_y, place.y + static_cast<int32_t>(site.rows));
+  each_place([&](const LoadForm& form, const BoxPlace& place) {
+    Tensor& tensor = tensors[{form.tensor, form.row_bytes}];
+    tensor.rows = std::gcd(std::gcd(tensor.rows, static_cast<int32_t>(form.rows)), place.y);
+    tensor.fetch_bytes = form.fetch_bytes;
+    tensor.request_bytes = request_bytes(form);
+    tensor.end_x = std::max(tensor.end_x, place.x + static_cast<int32_t>(form.row_bytes));
+    tensor.end_y = std::max(tensor.end_y, place.y + static_cast<int32_t>(form.rows));
   });
   uint32_t next = 0;
   for (auto& [key, tensor] : tensors) {
@@ -61,16 +61,16 @@ Chunks::Chunks(std::span<const GridDemands> launches) {
   }
   for (const GridDemands& launch : launches) {
     auto& numbers = first_.emplace_back(launch.places.size());
-    std::vector<const Tensor*> of_site;
-    for (const LoadSite& site : launch.sites.loads) of_site.push_back(&tensors[{site.tensor, site.row_bytes}]);
+    std::vector<const Tensor*> of_form;
+    for (const LoadForm& form : launch.forms.loads) of_form.push_back(&tensors[{form.tensor, form.row_bytes}]);
     auto& counts = counts_.emplace_back();
-    for (size_t i = 0; i < of_site.size(); ++i)
-      counts.push_back((launch.sites.loads[i].rows + static_cast<uint32_t>(std::max(of_site[i]->rows, 1)) - 1) /
-                       static_cast<uint32_t>(std::max(of_site[i]->rows, 1)));
+    for (size_t i = 0; i < of_form.size(); ++i)
+      counts.push_back((launch.forms.loads[i].rows + static_cast<uint32_t>(std::max(of_form[i]->rows, 1)) - 1) /
+                       static_cast<uint32_t>(std::max(of_form[i]->rows, 1)));
     for (size_t cluster = 0; cluster < launch.places.size(); ++cluster) {
       numbers[cluster].reserve(launch.places[cluster].size());
       for (const BoxPlace& place : launch.places[cluster]) {
-        const Tensor& tensor = *of_site[place.load];
+        const Tensor& tensor = *of_form[place.load];
         const int32_t column = std::max(place.x, 0) / tensor.row_bytes, row = std::max(place.y, 0) / tensor.rows;
         numbers[cluster].push_back(tensor.first +
                                    static_cast<uint32_t>(column * (tensor.end_y / tensor.rows + 1) + row));

@@ -18,12 +18,12 @@ class Chunks {
   const std::vector<MemoryModel::Chunk>& all() const { return all_; }
   /// The first chunk of a load, by its index among the loads of the cluster. The other chunks of its box follow.
   uint32_t first(uint32_t launch, uint32_t cluster, uint32_t load) const { return first_[launch][cluster][load]; }
-  uint32_t count(uint32_t launch, uint32_t site) const { return counts_[launch][site]; }
+  uint32_t count(uint32_t launch, uint32_t form) const { return counts_[launch][form]; }
 
  private:
   std::vector<MemoryModel::Chunk> all_;
   std::vector<std::vector<std::vector<uint32_t>>> first_;  ///< by launch, cluster, load
-  std::vector<std::vector<uint32_t>> counts_;              ///< by launch, site
+  std::vector<std::vector<uint32_t>> counts_;              ///< by launch, form
 };
 
 }  // namespace sim::timing

@@ -8,7 +8,7 @@ namespace sim::timing {
 namespace {
 
 /// Numbers the mbarriers that a step names.
-void number_barriers(ClusterClass& kind, const ClusterDemands& demands, const Sites& sites) {
+void number_barriers(ClusterClass& kind, const ClusterDemands& demands, const Forms& forms) {
   using What = DemandStep::What;
   std::set<std::pair<uint32_t, uint32_t>> named;
   for (const auto& cta : demands) {
@@ -21,8 +21,8 @@ void number_barriers(ClusterClass& kind, const ClusterDemands& demands, const Si
           for (uint32_t rank = 0; rank < demands.size(); ++rank) named.emplace(rank, step.slot);
         }
         if (step.what == What::Load) {
-          const LoadSite& site = sites.loads[step.value];
-          for (const auto& [rank, barrier_rank] : site.to) named.emplace(barrier_rank, site.slot);
+          const LoadForm& form = forms.loads[step.value];
+          for (const auto& [rank, barrier_rank] : form.to) named.emplace(barrier_rank, form.slot);
         }
       }
     }
@@ -34,9 +34,9 @@ void number_barriers(ClusterClass& kind, const ClusterDemands& demands, const Si
 
 }  // namespace
 
-ClusterClass prepare(const ClusterDemands& demands, const Sites& sites) {
+ClusterClass prepare(const ClusterDemands& demands, const Forms& forms) {
   ClusterClass kind;
-  number_barriers(kind, demands, sites);
+  number_barriers(kind, demands, forms);
   uint32_t place = 0;
   for (uint32_t rank = 0; rank < demands.size(); ++rank) {
     kind.warps.push_back(static_cast<uint32_t>(demands[rank].size()));

@@ -28,6 +28,6 @@ struct ClusterClass {
 };
 
 /// The result points into `demands`, which must outlive it.
-ClusterClass prepare(const ClusterDemands& demands, const Sites& sites);
+ClusterClass prepare(const ClusterDemands& demands, const Forms& forms);
 
 }  // namespace sim::timing

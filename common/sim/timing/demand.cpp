@@ -11,14 +11,14 @@
 
 namespace sim::timing {
 
-WarpDemands& DemandRecorder::demands_of(const Warp& warp) { return demands_[warp.cta->rank][warp.index]; }
+WarpDemands& DemandWatcher::demands_of(const Warp& warp) { return demands_[warp.cta->rank][warp.index]; }
 
-void DemandRecorder::note(const Warp& warp, DemandStep::What what, uint32_t rank, uint32_t slot, uint32_t value) {
+void DemandWatcher::note(const Warp& warp, DemandStep::What what, uint32_t rank, uint32_t slot, uint32_t value) {
   note_at(warp, warp.splits[warp.current].pc, what, rank, slot, value);
 }
 
-void DemandRecorder::note_at(const Warp& warp, uint32_t pc, DemandStep::What what, uint32_t rank, uint32_t slot,
-                             uint32_t value) {
+void DemandWatcher::note_at(const Warp& warp, uint32_t pc, DemandStep::What what, uint32_t rank, uint32_t slot,
+                            uint32_t value) {
   if (warp.alone && what != DemandStep::What::Load) return;
   uint64_t& before = executed_[&warp];
   const auto issued = static_cast<uint32_t>(warp.executed - std::exchange(before, warp.executed));
@@ -36,17 +36,17 @@ void DemandRecorder::note_at(const Warp& warp, uint32_t pc, DemandStep::What wha
   pcs.push_back(pc);
 }
 
-template <class Site>
-uint32_t DemandRecorder::number(std::vector<Site>& all, std::map<Site, uint32_t>& known, const Site& site) {
+template <class Form>
+uint32_t DemandWatcher::number(std::vector<Form>& all, std::map<Form, uint32_t>& known, const Form& form) {
   for (size_t i = known.size(); i < all.size(); ++i) known.emplace(all[i], static_cast<uint32_t>(i));
-  const auto [at, fresh] = known.emplace(site, static_cast<uint32_t>(all.size()));
-  if (fresh) all.push_back(site);
+  const auto [at, fresh] = known.emplace(form, static_cast<uint32_t>(all.size()));
+  if (fresh) all.push_back(form);
   return at->second;
 }
 
-void DemandRecorder::note_load(const IssueEvent& event) {
+void DemandWatcher::note_load(const IssueEvent& event) {
   const TensorMap& map = event.box->map;
-  LoadSite site{.tensor = map.address,
+  LoadForm form{.tensor = map.address,
                 .rows = event.box->rows,
                 .row_bytes = event.box->inner_bytes,
                 .fetch_bytes = 32u << map.l2_promotion,
@@ -54,15 +54,15 @@ void DemandRecorder::note_load(const IssueEvent& event) {
                 .slot = static_cast<uint16_t>(event.to->barrier / 8),
                 .row_step = map.rank > 1 ? map.strides[0] : 0};
   for (const Credit& credit : event.to->credits)
-    site.to.push_back({static_cast<uint8_t>(credit.destination), static_cast<uint8_t>(credit.barrier_rank)});
-  const uint32_t index = number(sites_.loads, loads_, site);
+    form.to.push_back({static_cast<uint8_t>(credit.destination), static_cast<uint8_t>(credit.barrier_rank)});
+  const uint32_t index = number(forms_.loads, loads_, form);
   note(event.warp, DemandStep::What::Load, 0, 0, index);
   demands_of(event.warp)
       .places.push_back(
           {index, static_cast<int32_t>(event.box->start()), static_cast<int32_t>(event.box->coordinate[1])});
 }
 
-void DemandRecorder::note_ordinary_load(const AccessEvent& event) {
+void DemandWatcher::note_ordinary_load(const AccessEvent& event) {
   if (loads_of_lanes_ == nullptr) return;
   const std::vector<uint64_t> sectors = touched_sectors(event.address, event.lanes, event.bytes);
   const OrdinaryLoads::Missed missed =
@@ -77,7 +77,7 @@ void DemandRecorder::note_ordinary_load(const AccessEvent& event) {
   }
 }
 
-void DemandRecorder::on(const AccessEvent& event) {
+void DemandWatcher::on(const AccessEvent& event) {
   if (!event.is_done || !event.is_own_instruction) return;
   switch (event.memory) {
     case AccessEvent::Memory::Local: break;
@@ -106,12 +106,12 @@ void DemandRecorder::on(const AccessEvent& event) {
   }
 }
 
-void DemandRecorder::on(const LaneEvent& event) {
+void DemandWatcher::on(const LaneEvent& event) {
   if (event.what == LaneEvent::What::WarpExits) note(event.warp, DemandStep::What::Exit);
   if (event.what == LaneEvent::What::NextLaunch) note(event.warp, DemandStep::What::GridDepLaunch);
 }
 
-void DemandRecorder::on(const SignalEvent& event) {
+void DemandWatcher::on(const SignalEvent& event) {
   switch (event.what) {
     case SignalEvent::What::Thread:
       if (event.expects) note(*event.warp, DemandStep::What::Expect, event.rank, event.offset / 8, event.expected);
@@ -125,7 +125,7 @@ void DemandRecorder::on(const SignalEvent& event) {
   }
 }
 
-void DemandRecorder::on(const BarrierEvent& event) {
+void DemandWatcher::on(const BarrierEvent& event) {
   switch (event.barrier.kind) {
     case BarrierName::Kind::Mbarrier:
       if (event.what == BarrierEvent::What::Init)
@@ -139,7 +139,7 @@ void DemandRecorder::on(const BarrierEvent& event) {
   }
 }
 
-void DemandRecorder::on(const WaitEvent& event) {
+void DemandWatcher::on(const WaitEvent& event) {
   using What = DemandStep::What;
   const bool asks = event.what == WaitEvent::What::Asks;
   const auto note_wait = [&](What what, uint32_t rank = 0, uint32_t slot = 0, uint32_t value = 0) {
@@ -165,30 +165,30 @@ void DemandRecorder::on(const WaitEvent& event) {
   }
 }
 
-void DemandRecorder::on(const IssueEvent& event) {
+void DemandWatcher::on(const IssueEvent& event) {
   if (event.role == Role::Cancel)
     note(event.warp, DemandStep::What::Ask, event.warp.cta->rank, event.to->barrier / 8,
          event.to_all ? ~0u : 1u << event.warp.cta->rank);
   if (event.box == nullptr) return;
   if (event.role == Role::BulkLoad) note_load(event);
   if (event.role == Role::BulkStore) {
-    const StoreSite site{event.box->rows, event.box->inner_bytes};
-    note(event.warp, DemandStep::What::Store, 0, 0, number(sites_.stores, stores_, site));
+    const StoreForm form{event.box->rows, event.box->inner_bytes};
+    note(event.warp, DemandStep::What::Store, 0, 0, number(forms_.stores, stores_, form));
   }
 }
 
-void DemandRecorder::on(const CommitEvent& event) {
+void DemandWatcher::on(const CommitEvent& event) {
   if (event.what == CommitEvent::What::Bulk) note(event.warp, DemandStep::What::BulkCommit);
   if (event.what == CommitEvent::What::Wgmma) note(event.warp, DemandStep::What::Commit);
 }
 
-void DemandRecorder::on(const TensorEvent& event) {
+void DemandWatcher::on(const TensorEvent& event) {
   using What = TensorEvent::What;
   switch (event.what) {
     case What::Wgmma:
     case What::Mma: {
-      const MmaSite site{event.m, event.n, event.k, event.ctas, event.a_elsewhere, event.what == What::Wgmma};
-      note(*event.warp, DemandStep::What::Mma, event.leader, 0, number(sites_.mmas, mmas_, site));
+      const MmaForm form{event.m, event.n, event.k, event.ctas, event.a_elsewhere, event.what == What::Wgmma};
+      note(*event.warp, DemandStep::What::Mma, event.leader, 0, number(forms_.mmas, mmas_, form));
       break;
     }
     case What::Load:

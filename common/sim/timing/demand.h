@@ -24,11 +24,11 @@ struct DemandStep {
     Wait,           ///< on an mbarrier; value: parity
     Arrive,         ///< at an mbarrier; value: arrivals
     Expect,         ///< at an mbarrier; value: bytes
-    Load,           ///< by TMA; value: index into Sites::loads
-    Store,          ///< by TMA; value: index into Sites::stores
+    Load,           ///< by TMA; value: index into Forms::loads
+    Store,          ///< by TMA; value: index into Forms::stores
     BulkCommit,     ///< of the warp's stores so far
     BulkWait,       ///< value: groups that may be unfinished; slot 1: until their source has been read
-    Mma,            ///< asynchronous; value: index into Sites::mmas; rank: the CTA that leads
+    Mma,            ///< asynchronous; value: index into Forms::mmas; rank: the CTA that leads
     Commit,         ///< wgmma.commit_group
     GroupWait,      ///< wgmma.wait_group; value: groups that may be unfinished
     MmaArrive,      ///< tcgen05.commit; value: mask of the CTAs whose barrier `slot` it arrives at
@@ -60,39 +60,39 @@ struct DemandStep {
 };
 
 /// A box that TMA loads, without its coordinates.
-struct LoadSite {
+struct LoadForm {
   uint64_t tensor;                         ///< its address
   uint32_t rows, row_bytes;                ///< of the box
   uint32_t fetch_bytes;                    ///< that L2 fetches from DRAM at once: the tensor map's promotion
   std::vector<std::array<uint8_t, 2>> to;  ///< ranks of the receiving CTAs, and of those whose barrier counts
   uint16_t slot;                           ///< of the barrier
   uint64_t row_step = 0;                   ///< bytes from row to row of the tensor
-  auto operator<=>(const LoadSite&) const = default;
+  auto operator<=>(const LoadForm&) const = default;
   uint32_t bytes() const { return rows * row_bytes; }
 };
-struct StoreSite {
+struct StoreForm {
   uint32_t rows, row_bytes;
-  auto operator<=>(const StoreSite&) const = default;
+  auto operator<=>(const StoreForm&) const = default;
   uint32_t bytes() const { return rows * row_bytes; }
 };
-struct MmaSite {
+struct MmaForm {
   int m, n, k;          ///< of the instruction
   int ctas;             ///< that execute it together
   bool a_in_registers;  ///< or in tensor memory
   bool warpgroup;       ///< wgmma: the warps of a group issue it together
-  auto operator<=>(const MmaSite&) const = default;
+  auto operator<=>(const MmaForm&) const = default;
 };
 
-/// The kinds of operation of a launch; steps refer to them by index.
-struct Sites {
-  std::vector<LoadSite> loads;
-  std::vector<StoreSite> stores;
-  std::vector<MmaSite> mmas;
+/// The forms of the operations of a launch; steps refer to them by index.
+struct Forms {
+  std::vector<LoadForm> loads;
+  std::vector<StoreForm> stores;
+  std::vector<MmaForm> mmas;
 };
 
 /// The position of a box in its tensor: bytes along the rows, and the first row.
 struct BoxPlace {
-  uint32_t load;  ///< index into Sites::loads
+  uint32_t load;  ///< index into Forms::loads
   int32_t x, y;
 };
 
@@ -105,14 +105,14 @@ struct WarpDemands {
 using ClusterDemands = std::vector<std::vector<WarpDemands>>;
 
 /// Records the demands of one cluster's warps while they are executed.
-class DemandRecorder final : public Watcher {
+class DemandWatcher final : public Watcher {
  public:
-  /// Steps and places go to `demands`. Recorders that are used one after the other may share `sites`. `loads` is null
+  /// Steps and places go to `demands`. Watchers that are used one after the other may share `forms`. `loads` is null
   /// where warps are executed alone: their ordinary loads are not recorded.
-  DemandRecorder(Sites& sites, ClusterDemands& demands, OrdinaryLoads* loads = nullptr)
+  DemandWatcher(Forms& forms, ClusterDemands& demands, OrdinaryLoads* loads = nullptr)
       : Watcher({EventKind::Lanes, EventKind::Access, EventKind::Signal, EventKind::Barrier, EventKind::Wait,
                  EventKind::Issue, EventKind::Commit, EventKind::Tensor}),
-        sites_(sites),
+        forms_(forms),
         demands_(demands),
         loads_of_lanes_(loads) {}
 
@@ -132,16 +132,16 @@ class DemandRecorder final : public Watcher {
   void note_load(const IssueEvent& event);
   void note_ordinary_load(const AccessEvent& event);
   WarpDemands& demands_of(const Warp& warp);
-  template <class Site>
-  uint32_t number(std::vector<Site>& all, std::map<Site, uint32_t>& known, const Site& site);
+  template <class Form>
+  uint32_t number(std::vector<Form>& all, std::map<Form, uint32_t>& known, const Form& form);
 
-  Sites& sites_;
+  Forms& forms_;
   ClusterDemands& demands_;
   OrdinaryLoads* const loads_of_lanes_;
   std::map<const Warp*, uint64_t> executed_;  // instructions by each warp until its last step
-  std::map<LoadSite, uint32_t> loads_;
-  std::map<StoreSite, uint32_t> stores_;
-  std::map<MmaSite, uint32_t> mmas_;
+  std::map<LoadForm, uint32_t> loads_;
+  std::map<StoreForm, uint32_t> stores_;
+  std::map<MmaForm, uint32_t> mmas_;
 };
 
 }  // namespace sim::timing

@@ -26,17 +26,17 @@ ClusterDemands empty(const Launch& launch) {
 }
 
 /// Executes the cluster to its end. `trace` may be null.
-ClusterDemands record(Launch& launch, uint32_t number, timing::Sites& sites, timing::OrdinaryLoads& loads,
+ClusterDemands record(Launch& launch, uint32_t number, timing::Forms& forms, timing::OrdinaryLoads& loads,
                       Trace* trace) {
   ClusterDemands demands = empty(launch);
-  timing::DemandRecorder recorder(sites, demands, &loads);
+  timing::DemandWatcher watcher(forms, demands, &loads);
   ClusterEngine engine(launch, {});
   TaintTracker unknown(*launch.program, false);
   std::optional<sim::ClusterTracer> tracer;
   if (trace != nullptr)
-    engine.watch({&recorder, &unknown, &tracer.emplace(engine.cluster(), *trace)});
+    engine.watch({&watcher, &unknown, &tracer.emplace(engine.cluster(), *trace)});
   else
-    engine.watch({&recorder, &unknown});
+    engine.watch({&watcher, &unknown});
   engine.start(number);
   for (;;) {
     const ClusterEngine::State state = engine.run(1u << 16);
@@ -103,7 +103,7 @@ void add_grants(Launch& launch, GridDemands& demands, std::vector<Trace::Part>* 
     launch.grants = grants;
     Trace trace;
     timing::OrdinaryLoads loads(demands.cluster_size, l1_bytes(launch, demands.ctas_per_sm));
-    demands.kinds.push_back(record(launch, 0, demands.sites, loads, traced != nullptr ? &trace : nullptr));
+    demands.kinds.push_back(record(launch, 0, demands.forms, loads, traced != nullptr ? &trace : nullptr));
     if (traced != nullptr) traced->push_back(trace.take());
     demands.executed.push_back(0);
     demands.grants.push_back(grants);
@@ -146,7 +146,7 @@ timing::GridDemands demands_of(const GridLaunch& grid, int threads, std::vector<
   const auto add_kind = [&](uint32_t number) {
     Trace trace;
     timing::OrdinaryLoads loads(demands.cluster_size, l1_bytes(launch, demands.ctas_per_sm));
-    demands.kinds.push_back(record(launch, number, demands.sites, loads, traced != nullptr ? &trace : nullptr));
+    demands.kinds.push_back(record(launch, number, demands.forms, loads, traced != nullptr ? &trace : nullptr));
     const auto [at, fresh] = kinds.emplace(signature(demands.kinds.back()), demands.kinds.size() - 1);
     if (!fresh) {
       demands.kinds.pop_back();
@@ -179,15 +179,15 @@ timing::GridDemands demands_of(const GridLaunch& grid, int threads, std::vector<
     const DefaultArithmetic rounding;
     ClusterEngine engine(launch, {});
     TaintTracker unknown(*launch.program, true);
-    timing::Sites sites;
+    timing::Forms forms;
     {
       const std::lock_guard lock(mutex);
-      sites = demands.sites;
+      forms = demands.forms;
     }
     for (uint32_t number = next.fetch_add(1); number < count; number = next.fetch_add(1)) {
       ClusterDemands mine = empty(launch);
-      timing::DemandRecorder recorder(sites, mine);
-      engine.watch({&recorder, &unknown});
+      timing::DemandWatcher watcher(forms, mine);
+      engine.watch({&watcher, &unknown});
       try {
         engine.walk(number, loading);
       } catch (Failure& problem) {
@@ -197,7 +197,7 @@ timing::GridDemands demands_of(const GridLaunch& grid, int threads, std::vector<
       }
       Signature found = signature(mine);
       const std::lock_guard lock(mutex);
-      if (const auto at = kinds.find(found); at != kinds.end() && sites.loads.size() == demands.sites.loads.size()) {
+      if (const auto at = kinds.find(found); at != kinds.end() && forms.loads.size() == demands.forms.loads.size()) {
         demands.kind_of[number] = at->second;
         demands.places[number] = places(mine);
         continue;
@@ -216,7 +216,7 @@ timing::GridDemands demands_of(const GridLaunch& grid, int threads, std::vector<
         failure = std::move(problem);
         return;
       }
-      sites = demands.sites;
+      forms = demands.forms;
     }
   };
   std::vector<std::thread> pool;

@@ -49,7 +49,7 @@ std::string listed(const std::set<std::string>& all) {
 
 bool multiplies(std::span<const GridDemands> launches) {
   return std::any_of(launches.begin(), launches.end(),
-                     [](const GridDemands& each) { return !each.sites.mmas.empty(); });
+                     [](const GridDemands& each) { return !each.forms.mmas.empty(); });
 }
 
 /// The parts of the account that are there, in percent: a line for each group.

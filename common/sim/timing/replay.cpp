@@ -153,7 +153,7 @@ class Replay {
     taken_.assign(sms_.size(), 0);
     for (const GridDemands& launch : launches_) {
       auto& kinds = kinds_.emplace_back();
-      for (const ClusterDemands& kind : launch.kinds) kinds.push_back(prepare(kind, launch.sites));
+      for (const ClusterDemands& kind : launch.kinds) kinds.push_back(prepare(kind, launch.forms));
       ended_.push_back(0);
       started_.push_back(0);
       let_start_.push_back(0);
@@ -518,10 +518,10 @@ class Replay {
         barrier_at(cluster, step.rank, step.slot).bytes += int64_t{step.value} * gang.warps;
         return true;
       }
-      case What::Load: load(actor, cluster.grid->sites.loads[step.value], step.value); return true;
+      case What::Load: load(actor, cluster.grid->forms.loads[step.value], step.value); return true;
       case What::Store: {
-        const StoreSite& site = cluster.grid->sites.stores[step.value];
-        const int64_t bytes = site.bytes();
+        const StoreForm& form = cluster.grid->forms.stores[step.value];
+        const int64_t bytes = form.bytes();
         const Tick length = ticks(static_cast<double>(bytes) / c_.store_bytes_per_cycle);
         const Tick begin = sm.store.take(actor.time, length);
         const Tick out = memory_.write(bytes, bytes, sm.at.gpc, begin);
@@ -542,7 +542,7 @@ class Replay {
         if (actor.bulk.size() > 16) actor.bulk.erase(actor.bulk.begin(), actor.bulk.end() - 8);
         return go_on_at(done);
       }
-      case What::Mma: mma(actor, cluster.grid->sites.mmas[step.value], step.rank); return true;
+      case What::Mma: mma(actor, cluster.grid->forms.mmas[step.value], step.rank); return true;
       case What::Commit: {
         if (!gang.leads) {
           ++actor.groups_committed;
@@ -708,53 +708,53 @@ class Replay {
     if (cluster.log != nullptr) note_kind(cluster, index);
   }
 
-  void load(ReplayActor& actor, const LoadSite& site, uint32_t index) {
+  void load(ReplayActor& actor, const LoadForm& form, uint32_t index) {
     ReplayCluster& cluster = *actor.cluster;
     Sm& sm = sms_[cluster.ctas[actor.gang->rank].sm];
     const uint32_t first = next_chunk(actor);
     const uint32_t count = chunks_.count(cluster.launch, index);
-    const Tick length = ticks(c_.tma_row) * site.rows * std::max(site.row_bytes, 128u) / 128;
+    const Tick length = ticks(c_.tma_row) * form.rows * std::max(form.row_bytes, 128u) / 128;
     const Tick begin = sm.load.take(actor.time, length);
     Tick arrives = 0;
     Queued queued;
     for (uint32_t i = 0; i < count; ++i) {
       const MemoryModel::Asked asked{begin + length * i / count, begin + length * (i + 1) / count};
-      const Tick there = memory_.read(first + i, sm.at.gpc, sm.at.tpc, asked, site.to.size() > 1);
+      const Tick there = memory_.read(first + i, sm.at.gpc, sm.at.tpc, asked, form.to.size() > 1);
       if (there > arrives) arrives = there, queued = memory_.queued();
     }
     queued.tma = Queued::cycles(begin - actor.time);
     const Account::Tail cause = account_.load(actor.past, actor.time, arrives, queued);
     if (log_ != nullptr) log_->note_queues(memory_, begin);
     const uint32_t work = note_work(actor, begin, begin + length, arrives);
-    for (const auto& [rank, barrier_rank] : site.to) {
-      sm_bytes_ += site.bytes();
-      note(actor, Told::Effect::Complete, barrier_rank, site.slot, site.bytes(), arrives, work);
-      contribute(barrier_at(cluster, barrier_rank, site.slot), 0, -int64_t{site.bytes()}, cause,
+    for (const auto& [rank, barrier_rank] : form.to) {
+      sm_bytes_ += form.bytes();
+      note(actor, Told::Effect::Complete, barrier_rank, form.slot, form.bytes(), arrives, work);
+      contribute(barrier_at(cluster, barrier_rank, form.slot), 0, -int64_t{form.bytes()}, cause,
                  barrier_rank != actor.gang->rank);
     }
     actor.time += ticks(c_.tma_issue);
   }
 
-  void mma(ReplayActor& actor, const MmaSite& site, uint32_t leader) {
-    if (site.warpgroup && !actor.gang->leads) return;
-    const double flops = 2.0 * site.m * site.n * site.k;
+  void mma(ReplayActor& actor, const MmaForm& form, uint32_t leader) {
+    if (form.warpgroup && !actor.gang->leads) return;
+    const double flops = 2.0 * form.m * form.n * form.k;
     flops_ += flops;
     ReplayCluster& cluster = *actor.cluster;
     Sm& sm = sms_[cluster.ctas[leader].sm];
-    const int rows = site.m / site.ctas < 128 && !site.warpgroup ? 128 : site.m / site.ctas;
-    double cycles = 2.0 * rows * std::max<double>(site.n, c_.mma_min_columns) * site.k / c_.mma_flops_per_cycle;
-    if (!site.warpgroup) {
-      const int from_a = site.a_in_registers ? 0 : rows;
-      cycles = std::max(cycles, (from_a + site.n / site.ctas) * site.k * 2 / c_.mma_bytes_per_cycle);
+    const int rows = form.m / form.ctas < 128 && !form.warpgroup ? 128 : form.m / form.ctas;
+    double cycles = 2.0 * rows * std::max<double>(form.n, c_.mma_min_columns) * form.k / c_.mma_flops_per_cycle;
+    if (!form.warpgroup) {
+      const int from_a = form.a_in_registers ? 0 : rows;
+      cycles = std::max(cycles, (from_a + form.n / form.ctas) * form.k * 2 / c_.mma_bytes_per_cycle);
     }
     const double slow = 1 + clock_.spread * sm.slowness;
-    const Tick length = ticks(cycles * slow), work = ticks(flops / site.ctas / c_.mma_flops_per_cycle * slow);
+    const Tick length = ticks(cycles * slow), work = ticks(flops / form.ctas / c_.mma_flops_per_cycle * slow);
     const bool idle = sm.tensor.free < actor.time;
     const Tick begin = sm.tensor.take(actor.time + (idle ? ticks(c_.mma_restart) : 0), length);
     std::vector<std::pair<Part, Tick>> rests;
     Shares before;
     if (cluster.log != nullptr) before = account_.shares();
-    for (int i = 0; i < site.ctas; ++i) {
+    for (int i = 0; i < form.ctas; ++i) {
       ReplayCta& cta = cluster.ctas[leader ^ static_cast<uint32_t>(i)];
       if (i > 0) sms_[cta.sm].tensor.busy += length;
       const bool is_first = !std::exchange(cta.multiplied, true);
@@ -762,8 +762,8 @@ class Replay {
                         is_first ? &cluster.freed_by : nullptr);
       if (i == 0 && cluster.log != nullptr) rests = account_.shares().rests_since(before);
     }
-    actor.mma_ctas = site.ctas;
-    actor.last_mma = begin + length + ticks(site.ctas > 1 ? c_.mma_pair_latency : c_.mma_latency);
+    actor.mma_ctas = form.ctas;
+    actor.last_mma = begin + length + ticks(form.ctas > 1 ? c_.mma_pair_latency : c_.mma_latency);
     const uint32_t work_number = note_work(actor, begin, begin + length, actor.last_mma);
     if (cluster.log != nullptr) cluster.log->works[work_number].rests = std::move(rests);
   }

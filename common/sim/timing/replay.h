@@ -20,7 +20,7 @@ namespace sim::timing {
 struct GridDemands {
   uint32_t cluster_size = 1, resident = 1;  ///< CTAs; clusters that the GPU holds at once
   uint32_t ctas_per_sm = 1;
-  Sites sites;
+  Forms forms;
   std::vector<ClusterDemands> kinds;
   std::vector<uint32_t> executed;             ///< by kind: the cluster that was executed for it
   std::vector<uint32_t> kind_of;              ///< by cluster

@@ -26,7 +26,7 @@ struct Made {
   GridDemands grid() const {
     GridDemands grid;
     grid.cluster_size = ctas, grid.resident = 132 / ctas;
-    grid.sites.mmas.push_back({pair ? 256 : 128, 256, 16, pair ? 2 : 1, false, false});
+    grid.forms.mmas.push_back({pair ? 256 : 128, 256, 16, pair ? 2 : 1, false, false});
     const auto full = [](uint32_t stage) { return static_cast<uint16_t>(stage); };
     const auto empty = [&](uint32_t stage) { return static_cast<uint16_t>(stages + stage); };
     const auto accumulated = static_cast<uint16_t>(2 * stages), handed_back = static_cast<uint16_t>(2 * stages + 1);
@@ -37,7 +37,7 @@ struct Made {
       const auto here = static_cast<uint8_t>(rank), there = pair ? uint8_t{0} : here;
       const uint32_t users = pair ? 3 : 1u << rank;
       for (uint32_t i = 0; i < stages; ++i) {
-        grid.sites.loads.push_back({.tensor = 0x1000,
+        grid.forms.loads.push_back({.tensor = 0x1000,
                                     .rows = 128,
                                     .row_bytes = 128,
                                     .fetch_bytes = 128,

@@ -258,13 +258,13 @@ TEST(Power, TheClockIsTheHighestWithinTheLimit) {
 GridDemands ring(uint32_t clusters, int blocks, int stages) {
   GridDemands grid;
   grid.resident = 132;
-  grid.sites.loads.push_back(
+  grid.forms.loads.push_back(
       {.tensor = 0x1000, .rows = 128, .row_bytes = 128, .fetch_bytes = 128, .to = {{0, 0}}, .slot = 0});
   for (int i = 1; i < stages; ++i) {
-    grid.sites.loads.push_back(grid.sites.loads.front());
-    grid.sites.loads.back().slot = static_cast<uint16_t>(i);
+    grid.forms.loads.push_back(grid.forms.loads.front());
+    grid.forms.loads.back().slot = static_cast<uint16_t>(i);
   }
-  grid.sites.mmas.push_back({64, 128, 16, 1, false, true});
+  grid.forms.mmas.push_back({64, 128, 16, 1, false, true});
   ClusterDemands kind(1, std::vector<WarpDemands>(8));
   WarpDemands& producer = kind[0][0];
   for (int stage = 0; stage < 2 * stages; ++stage)
@@ -324,7 +324,7 @@ TEST(Replay, CountsWhatIsDemanded) {
 TEST(Replay, RowsThatDoNotBeginWithALineTakeTwoRequests) {
   const auto cycles = [](uint64_t row_step) {
     GridDemands grid = ring(132, 64, 8);
-    for (LoadSite& site : grid.sites.loads) site.row_step = row_step;
+    for (LoadForm& form : grid.forms.loads) form.row_step = row_step;
     Constants c = built_in_constants("h200");
     c.gpc_bytes_per_second /= 8, c.l2_bytes_per_second /= 8;
     return static_cast<double>(replay(std::span(&grid, 1), *find_gpu("h200"), c, {1.5}).activity.cycles);
@@ -357,7 +357,7 @@ TEST(Replay, WaitingForEverIsAnError) {
 GridDemands stealing(uint32_t clusters, uint32_t most) {
   GridDemands grid;
   grid.resident = 132;
-  grid.sites.loads.push_back(
+  grid.forms.loads.push_back(
       {.tensor = 0x1000, .rows = 128, .row_bytes = 128, .fetch_bytes = 128, .to = {{0, 0}}, .slot = 1});
   for (uint32_t grants = 0; grants <= most; ++grants) {
     ClusterDemands kind(1, std::vector<WarpDemands>(1));
@@ -436,7 +436,7 @@ TEST(Replay, GpcsWithClocksOfTheirOwnEndOneAfterTheOther) {
   const Constants c = built_in_constants("h200");
   GridDemands grid = ring(132, 256, 8);
   grid.places.assign(132, grid.places[0]);  // all load the same, so that tensor cores are the limit
-  grid.sites.mmas[0].n = 256;
+  grid.forms.mmas[0].n = 256;
   const auto cycles = [&](double spread) {
     return static_cast<double>(replay(std::span(&grid, 1), *find_gpu("h200"), c, {1.5, spread}).activity.cycles);
   };
@@ -615,14 +615,14 @@ TEST(Prediction, WhatIsAskedForBesideItChangesNoFigure) {
 GridDemands everything(uint32_t clusters, int blocks, int more) {
   GridDemands grid;
   grid.cluster_size = 2, grid.resident = 66;
-  grid.sites.loads.push_back(
+  grid.forms.loads.push_back(
       {.tensor = 0x1000, .rows = 128, .row_bytes = 128, .fetch_bytes = 128, .to = {{0, 0}}, .slot = 0});
-  grid.sites.loads.push_back(
+  grid.forms.loads.push_back(
       {.tensor = 0x2000, .rows = 16, .row_bytes = 64, .fetch_bytes = 64, .to = {{0, 0}}, .slot = 0});
-  grid.sites.stores.push_back({64, 128});
-  grid.sites.mmas.push_back({64, 32, 16, 1, false, true});    // wgmma, narrower than some can use
-  grid.sites.mmas.push_back({128, 16, 16, 1, false, false});  // tcgen05.mma, bound by its operands' bytes
-  grid.sites.mmas.push_back({256, 256, 16, 2, false, false});
+  grid.forms.stores.push_back({64, 128});
+  grid.forms.mmas.push_back({64, 32, 16, 1, false, true});    // wgmma, narrower than some can use
+  grid.forms.mmas.push_back({128, 16, 16, 1, false, false});  // tcgen05.mma, bound by its operands' bytes
+  grid.forms.mmas.push_back({256, 256, 16, 2, false, false});
   ClusterDemands kind(2, std::vector<WarpDemands>(4));
   for (uint8_t rank = 0; rank < 2; ++rank) {
     for (uint32_t warp = 0; warp < 4; ++warp) {
