@@ -56,6 +56,7 @@ struct Cta {
 
   Pipe tensor_pipe, load_pipe, store_pipe;
   std::map<uint32_t, OrderQueue> tensor_order;  ///< tcgen05.mma, cp, commit, by issuing thread (warp * 32 + lane)
+  std::map<uint32_t, uint64_t> last_commits;    ///< the number of each thread's latest commit that has arrived
 
   /// tcgen05.alloc and dealloc of cta_group::2: this CTA's half, while it waits for the peer's.
   struct TmemRequest {

@@ -219,6 +219,14 @@ const std::vector<Form> kProxyFences = {
      "error (across proxies)"},
     {"of shared memory, for global",
      copied("st.global.u32 [%rd2], 7;", "fence.proxy.async.shared::cluster;", kIntoShared), "error (across proxies)"},
+    {"restricted to shared memory, for global",
+     copied("st.global.u32 [%rd2], 7;", "fence.proxy.async::generic.release.sync_restrict::shared::cta.cluster;",
+            kIntoShared),
+     "error (across proxies)"},
+    {"an acquire restricted to shared memory, for global",
+     copied("st.global.u32 [%rd2], 7;", "fence.proxy.async::generic.acquire.sync_restrict::shared::cluster.cluster;",
+            kIntoShared),
+     "error (across proxies)"},
     {"of global memory, for global", copied("st.global.u32 [%rd2], 7;", "fence.proxy.async.global;", kIntoShared), ""}};
 
 /// A CTA stores, fences, and arrives relaxed at the next CTA's barrier, which waits, and loads.
@@ -295,12 +303,22 @@ const std::string kCopies =
       cp.async.ca.shared.global [%r5], [%rd1], 16;
       cp.async.mbarrier.arrive.noinc.shared::cta.b64 [%r6];
       copied: bar.warp.sync -1;)";
+const std::string kCommits =
+    R"(
+      @!%p1 bra committed;
+      tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r6];
+      tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r8];
+      committed: bar.warp.sync -1;)";
 const std::vector<Form> kInvalidations = {
     {"after the load's phase", invalidated(kLoad, wait()), ""},
     {"under a load", invalidated(kLoad, ""), "error (barrier lifetime)"},
     {"under a load that has landed", invalidated(kLoad, "nanosleep.u32 100000;"), "error (barrier lifetime)"},
     {"under cp.async", invalidated(kCopies, "nanosleep.u32 100000;"), "error (barrier lifetime)"},
     {"after the phase of cp.async", invalidated(kCopies, wait()), ""},
+    {"under a commit, and a later one has arrived", invalidated(kCommits, wait("%r8")), "habit exit-before-own-commit",
+     1, 128, "b200"},
+    {"under commits", invalidated(kCommits, "nanosleep.u32 100000;"), "error (barrier lifetime)", 1, 128, "b200"},
+    {"after all commits", invalidated(kCommits, wait() + wait("%r8", "0", "v")), "", 1, 128, "b200"},
     {"under a peer's arrival",
      begin() +
          R"(
@@ -339,6 +357,8 @@ std::string remote(const std::string& release, const std::string& acquire) {
          ".shared::cta.b64 %p9, [%r6], 0; @!%p9 bra v; bar.warp.sync -1; ld.shared::cluster.u32 %r20, [%r10];" + kEnd;
 }
 const std::vector<Form> kOneVerdict = {
+    {"global memory stored, and overwritten asynchronously", copied("@%p1 st.global.u32 [%rd1], 7;", "", kOutOfShared),
+     "strict error (write, then asynchronous write)"},
     {"a word stored, read, and overwritten asynchronously",
      begin() + "@%p1 st.shared.u32 [%r5], 7; bar.sync 0; ld.shared.u32 %r20, [%r5]; bar.sync 0;" + kLoad + wait() +
          kEnd,
@@ -364,6 +384,23 @@ const std::vector<Form> kOneVerdict = {
            @%p1 mbarrier.init.shared::cta.b64 [%r9], 2;
            bar.sync 0;)" +
          kEnd,
+     "habit repeated-init"},
+    {"initialised three times",
+     begin() +
+         "add.u32 %r9, %r6, 16; mov.u32 %r30, 1; more: @%p1 mbarrier.init.shared::cta.b64 [%r9], %r30; "
+         "add.u32 %r30, %r30, 1; setp.lt.u32 %p8, %r30, 4; @%p8 bra more; bar.sync 0;" +
+         kEnd,
+     "habit repeated-init"},
+    {"initialised again after a barrier of the CTA, and used",
+     begin() +
+         R"(
+           add.u32 %r9, %r6, 16;
+           @%p1 mbarrier.init.shared::cta.b64 [%r9], 1;
+           bar.sync 0;
+           @%p1 mbarrier.init.shared::cta.b64 [%r9], 128;
+           bar.sync 0;
+           mbarrier.arrive.shared::cta.b64 _, [%r9];)" +
+         wait("%r9") + kEnd,
      "habit repeated-init"},
     {"initialised by two threads",
      begin() +
@@ -393,6 +430,12 @@ const std::vector<Form> kOneVerdict = {
          "@%p8 bra more;" +
          kEnd,
      ""},
+    {"arrivals left over at a barrier at which warps have waited",
+     begin() +
+         "setp.ge.u32 %p3, %r2, 4; @%p3 bra rest; bar.sync 14, 128; bar.arrive 14, 256; rest: bar.warp.sync -1; "
+         "bar.sync 0;" +
+         kEnd,
+     "", 1, 256},
     {"a barrier at which a warp waits",
      begin() +
          R"(
@@ -407,6 +450,7 @@ const std::vector<Form> kOneVerdict = {
     {"an arrival at a peer, scope .cluster", remote(".release.cluster", ".acquire.cluster"), "", 2, 32},
     {"an arrival at a peer, default scope", remote("", ".acquire.cluster"), "habit remote-arrival-scope", 2, 32},
     {"a wait for a peer, default scope", remote(".release.cluster", ""), "habit remote-arrival-scope", 2, 32},
+    {"both of default scope", remote("", ""), "habit remote-arrival-scope", 2, 32},
     {"a relaxed arrival at a peer", remote(".relaxed.cluster", ".acquire.cluster"), "error (read after write)", 2, 32}};
 
 /// These threads issue a bulk store, commit it, and wait for it.
@@ -439,8 +483,8 @@ const std::string kAllocate =
                         @%p5 tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r9, 32;)";
 const std::string kLoadTensor =
     "tcgen05.ld.sync.aligned.32x32b.x2.b32 {%r21, %r22}, [%r9]; tcgen05.wait::ld.sync.aligned;";
-/// One warp allocates tensor memory and commits; another frees it after the commit's phase.
-std::string freed_after_commit(const std::string& free) {
+/// One warp allocates tensor memory and commits. Warp 0 does `first` after the commit's phase, warp 2 does `second`.
+std::string freed_after_commit(const std::string& first, const std::string& second = "") {
   return begin() + R"(
            setp.ne.u32 %p5, %r2, 1;
            @%p5 bra other;
@@ -450,9 +494,11 @@ std::string freed_after_commit(const std::string& free) {
            tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r6];
            met: bar.warp.sync -1;
            bra.uni end;
-           other: setp.ne.u32 %p5, %r2, 0;
+           other: setp.eq.u32 %p5, %r2, 2;
+           @%p5 bra third;
+           setp.ne.u32 %p5, %r2, 0;
            @%p5 bra end;)" +
-         wait() + free + " end: bar.warp.sync -1;" + kEnd;
+         wait() + first + " bra.uni end; third: " + second + " end: bar.warp.sync -1;" + kEnd;
 }
 
 const std::vector<Form> kTensor = {
@@ -499,7 +545,23 @@ const std::vector<Form> kTensor = {
      "b200"},
     {"freed after a commit's phase",
      freed_after_commit("ld.shared.u32 %r9, [columns]; tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r9, 32;"),
-     "habit allocation-visibility", 1, 128, "b200"}};
+     "habit allocation-visibility", 1, 128, "b200"},
+    {"freed by a warp that is told of a commit's phase",
+     freed_after_commit("@%p1 mbarrier.arrive.shared::cta.b64 _, [%r8];",
+                        wait("%r8", "0", "v") + "tcgen05.dealloc.cta_group::1.sync.aligned.b32 0, 32;"),
+     "habit allocation-visibility", 1, 128, "b200"},
+    {"the address of an allocation, overwritten asynchronously",
+     begin() +
+         R"(
+           setp.lt.u32 %p5, %r1, 32;
+           @%p5 tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r5], 32;
+           tcgen05.fence::before_thread_sync;
+           bar.sync 0;
+           tcgen05.fence::after_thread_sync;
+           ld.shared.u32 %r9, [%r5];
+           bar.sync 0;)" +
+         kLoad + wait() + kFree + kEnd,
+     "strict error (write, then asynchronous write)", 1, 128, "b200"}};
 
 /// The last commit of CTA 0 reports to the mbarriers of these CTAs; what comes next is before its end.
 std::string committed(const std::string& ctas, const std::string& after) {
@@ -575,6 +637,13 @@ void expect_kinds(const std::vector<Form>& forms) {
     } else {
       EXPECT_NE(found_in(checked).find(text), std::string::npos) << checked.report;
     }
+    if (!only_strict && text.starts_with("habit ")) {  // --tolerate lets it pass in every mode
+      for (Options options : all_schedules()) {
+        options.check = options.schedule == Options::Schedule::Default ? Options::Check::On : Options::Check::Off;
+        EXPECT_EQ(options.tolerated.add(text.substr(6)), "");
+        expect_success(run(form, options));
+      }
+    }
     if (text.empty())
       EXPECT_EQ(strict.report, "");
     else
@@ -633,6 +702,36 @@ TEST(OrderKinds, OnlyALoopHasIterations) {
                     "@%p3 bra end; @%p2 st.shared.u32 [%r5+512], %r1; end: bar.warp.sync -1;"),
             MissingLink::What::OneThread);
   EXPECT_NE(missing(loop), MissingLink::What::OneThread);
+}
+
+/// A later commit that has arrived makes it a habit.
+TEST(OrderKinds, ACommitToAnInvalidatedBarrier) {
+  const Form overtaken{"",    invalidated(kCommits, wait("%r8")) + "nanosleep.u32 100000; bar.sync 0;", "", 1, 128,
+                       "b200"};
+  bool is_late = false;
+  for (uint64_t seed = 1; seed <= 64 && !is_late; ++seed) {
+    const Outcome outcome = run(overtaken, {.schedule = Options::Schedule::Seeded, .seed = seed});
+    if (outcome.findings.empty()) continue;
+    EXPECT_EQ(outcome.findings.front().rule, "exit-before-own-commit") << outcome.report;
+    is_late = outcome.findings.front().fault == &faults::mbarrier_invalidated;
+  }
+  EXPECT_TRUE(is_late);
+  const Form hasty{"",
+                   begin() +
+                       R"(
+                         @%p1 tcgen05.commit.cta_group::1.mbarrier::arrive::one.shared::cluster.b64 [%r6];
+                         @%p1 mbarrier.inval.shared::cta.b64 [%r6];
+                         nanosleep.u32 100000;)" +
+                       kEnd,
+                   "",
+                   1,
+                   128,
+                   "b200"};
+  Options options;
+  options.tolerated.add(Habit::ExitBeforeOwnCommit);
+  const Outcome outcome = run(hasty, options);
+  EXPECT_EQ(outcome.status, Status::LaunchFailure);
+  expect_fault(outcome, faults::mbarrier_invalidated);
 }
 
 TEST(OrderKinds, ABarrierThatHasBeenInvalidatedIsCalledSo) {

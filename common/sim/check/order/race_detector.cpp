@@ -279,7 +279,7 @@ void RaceDetector::barrier_init(const By& by, uint32_t offset) {
   const RecordedAccess& first = accesses_[barrier.init];
   const bool is_unused = first.row == by.warp && barrier.counted[0].empty() && barrier.completed == barrier.first &&
                          barrier.waiters.empty() && barrier.coming.empty();
-  const bool is_same = is_unused && first.site == by.site;
+  const bool is_same = is_unused && first.site == by.site && !(first.lanes & by.lanes);
   const bool is_habit = is_unused && first.lanes == by.lanes;
   if (barrier.valid && !is_same) initialised_twice(by, offset, barrier, is_habit);
   barrier_write(by, offset, barrier);

@@ -1,5 +1,7 @@
 #include "exec/sync/signal.h"
 
+#include <algorithm>
+
 #include "exec/core/report.h"
 #include "exec/core/submit.h"
 #include "machine/address.h"
@@ -122,7 +124,20 @@ void signal_barrier(Warp& w, int lane, uint32_t address, const BarrierSignal& si
   submit(w, lane, std::move(remote), {.latency = static_cast<uint64_t>(cluster.costs().remote_arrive)});
 }
 
+/// Whether this commit comes to an mbarrier of its CTA that has been invalidated since a later one has arrived.
+bool RemoteSignal::is_overtaken(Cluster& cluster) const {
+  Cta& own = cluster.ctas[origin.cta_rank];
+  uint64_t& last = own.last_commits[origin.warp * 32u + origin.lane];
+  last = std::max(last, commit);
+  return commit < last && rank == origin.cta_rank && !own.exited && cluster.invalidated.contains({rank, offset});
+}
+
 void RemoteSignal::complete(Cluster& cluster) {
+  const bool asynchronous = commit != 0;
+  if (asynchronous && is_overtaken(cluster)) {
+    const Fault gone = no_mbarrier(cluster.ctas[rank], offset);
+    return tolerate_violation(cluster, Habit::ExitBeforeOwnCommit, gone, nullptr, &origin);
+  }
   if (asynchronous && rank < cluster.ctas.size() && cluster.ctas[rank].exited &&
       cluster.barrier.phase > cluster_phase) {
     const Fault gone{faults::exit_before_commit, {name_of(cluster.ctas[rank])}};

@@ -39,7 +39,7 @@ class RemoteSignal final : public AsyncOperation {
  public:
   uint32_t rank = 0, offset = 0;
   BarrierSignal signal;
-  bool asynchronous = false;
+  uint64_t commit = 0;             ///< of tcgen05.commit: a number, greater than those of its thread's earlier ones
   Warp* issuer = nullptr;          ///< the sending thread's warp, or null; counted in Warp::signals_in_flight
   uint64_t cluster_phase = ~0ull;  ///< open_cluster_phase of the sending thread
   void complete(Cluster& cluster) override;
@@ -47,6 +47,9 @@ class RemoteSignal final : public AsyncOperation {
   std::string describe() const override {
     return "signal to the mbarrier of CTA " + std::to_string(rank) + " +" + base::hex(offset);
   }
+
+ private:
+  bool is_overtaken(Cluster& cluster) const;
 };
 
 }  // namespace sim

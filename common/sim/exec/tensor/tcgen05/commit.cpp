@@ -14,12 +14,12 @@ class Commit final : public AsyncOperation {
  public:
   uint32_t offset = 0;  // of the barrier, in each of the CTAs
   std::vector<uint32_t> ranks;
-  uint64_t cluster_phase = 0;
+  uint64_t cluster_phase = 0, number = 0;
   void complete(Cluster& cluster) override {
     for (const uint32_t rank : ranks) {
       auto signal = std::make_unique<RemoteSignal>();
       signal->rank = rank, signal->offset = offset, signal->signal = {.arrives = true};
-      signal->asynchronous = true;
+      signal->commit = number;
       signal->cluster_phase = cluster_phase;
       signal->mark = mark;
       const bool is_remote = rank != origin.cta_rank;
@@ -44,6 +44,7 @@ Flow commit(Warp& w, const CommitOperands& o, Mask m) {
     auto commit = std::make_unique<Commit>();
     commit->offset = address & kSharedOffsetMask;
     commit->cluster_phase = open_cluster_phase(w, lane);
+    commit->number = cluster_of(w).progress + 1;  // submitting it counts as progress
     if (o.multicast >= 0) {
       const uint32_t mask = lanes<uint32_t>(w, o.multicast)[lane];
       for (uint32_t rank = 0; rank < 16; ++rank) {
