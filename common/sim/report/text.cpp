@@ -57,6 +57,10 @@ std::string place_of(const Finding& finding) {
   return text;
 }
 
+constexpr const char* kLimit =
+    "  On a GPU, a kernel of another stream or the host may end a wait. Not here: launches of other streams "
+    "begin, and the host continues, only after this launch.\n";
+
 std::string hang_sentence(const Finding& finding) {
   const std::string patience = " If the kernel would end eventually, scripts/sim.sh --patience N raises the limit.\n";
   switch (finding.hang) {
@@ -98,7 +102,8 @@ std::string waits_of(const CtaState& cta) {
 
 std::string of_hang(const Finding& finding) {
   if (finding.hang != Finding::Hang::NothingCanRun) {
-    return "sim: kernel " + finding.kernel + " spins for ever\n  " + hang_sentence(finding) + place_of(finding);
+    return "sim: kernel " + finding.kernel + " spins for ever\n  " + hang_sentence(finding) + place_of(finding) +
+           (finding.hang == Finding::Hang::Repeats ? "" : kLimit);
   }
   std::string text =
       "sim: deadlock in kernel " + finding.kernel + ": no warp of this cluster can go on, and nothing is in flight\n";
@@ -107,12 +112,7 @@ std::string of_hang(const Finding& finding) {
     text += waits_of(cta);
     for (const Waiting& each : cta.waits) polls |= each.wait == Wait::Poll;
   }
-  if (polls) {
-    text +=
-        "  On a GPU, a kernel of another stream or the host may end such a wait. Not here: launches of other streams "
-        "begin, and the host continues, only after this launch.\n";
-  }
-  return text;
+  return text + (polls ? kLimit : "");
 }
 
 }  // namespace
