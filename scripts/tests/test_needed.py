@@ -31,7 +31,8 @@ WAIT = Place("mbarrier.try_wait", "mbarrier.try_wait.parity",
              frames=(("ptx/mbarrier.cuh", 87), ("kernel_sm90.cuh", 142)))
 DEADLOCK = Verdict((Finding("deadlock", waits=(WAIT, replace(WAIT, frames=(("kernel_sm90.cuh", 169),)))),), 86)
 ARRIVAL = Place("mbarrier.arrive.expect_tx", "mbarrier.arrive.expect_tx.shared", frames=(("kernel_sm90.cuh", 143),))
-FAULT = Verdict((Finding("fault", sides=(ARRIVAL,), fault="too many arrivals"),), 86)
+FAULT = Verdict((Finding("fault", sides=(ARRIVAL,), fault="too many arrivals",
+                         missing=Missing("", "mbarrier.try_wait")),), 86)
 LINES = labels.Labels([f"line_{number}();" for number in range(1, 250)])
 
 

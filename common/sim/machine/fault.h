@@ -13,10 +13,11 @@ namespace sim {
 
 /// What can be wrong. report/faults.h names them all, report/faults.cpp has their texts.
 struct FaultText {
-  const char* name;         ///< in records
-  Status status;            ///< the error code that the host program gets
-  const char* sentence;     ///< what has happened and what is required; report/text.h lists its parameters
-  bool is_unknown = false;  ///< it says why an instruction is not known
+  const char* name;          ///< in records
+  Status status;             ///< the error code that the host program gets
+  const char* sentence;      ///< what has happened and what is required; report/text.h lists its parameters
+  const char* missing = "";  ///< the instruction that is required, if it is always the same
+  bool is_unknown = false;   ///< it says why an instruction is not known
 };
 
 struct Fault {

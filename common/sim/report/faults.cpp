@@ -1,4 +1,4 @@
-// The error code and the sentence of each fault.
+// The error code and the sentence of each fault, and the instruction that is missing.
 #include "report/faults.h"
 
 namespace sim::faults {
@@ -6,7 +6,7 @@ namespace sim::faults {
 #define FAULT(name, status, ...) \
   constexpr FaultText name { #name, Status::status, __VA_ARGS__ }
 #define UNKNOWN(name, ...) \
-  constexpr FaultText name { #name, Status::IllegalInstruction, __VA_ARGS__, true }
+  constexpr FaultText name { #name, Status::IllegalInstruction, __VA_ARGS__, "", true }
 
 // Accesses of memory.
 FAULT(access_misaligned, MisalignedAddress, "a {0}-byte {1} at {2:x} needs an address that is a multiple of {0}");
@@ -121,13 +121,16 @@ FAULT(too_large_program, LaunchOutOfResources,
 // Barriers, and the ends of warps and CTAs.
 FAULT(exit_before_own_stores, LaunchFailure,
       "the warp exits while {0} of its bulk stores still read shared memory: cp.async.bulk.wait_group.read 0 is "
-      "required before");
+      "required before",
+      "cp.async.bulk.wait_group.read");
 FAULT(exit_with_tensor_memory, LaunchFailure,
       "the CTA exits with tensor memory allocated ({0}): tcgen05.dealloc is required, or a later CTA waits for the "
-      "columns for ever");
+      "columns for ever",
+      "tcgen05.dealloc");
 FAULT(register_of_unfinished, LaunchFailure,
       "a register is used that an unfinished tcgen05.ld or wgmma has still to write: tcgen05.wait::ld or "
-      "wgmma.wait_group is required before");
+      "wgmma.wait_group is required before",
+      "wgmma.wait_group");
 FAULT(barrier_number, IllegalInstruction, "barrier {0}: there are 16, numbered 0 to 15");
 FAULT(barrier_count_of_no_warps, IllegalInstruction, "barrier {0}: the thread count {1} is not a multiple of 32");
 FAULT(barrier_of_too_many, LaunchFailure, "barrier {0} waits for {1} threads, but the CTA has {2}");
@@ -135,9 +138,12 @@ FAULT(barrier_with_two_counts, LaunchFailure,
       "barrier {0} is used with two thread counts at once: {1} here, {2} by an earlier arrival (0: all threads)");
 FAULT(barrier_arrival_twice, LaunchFailure,
       "warp {0} arrives at barrier {1} twice in one phase and counts for two warps: the phase may complete without "
-      "another one. Between the two arrivals the warp must wait for the phase to complete, or use another barrier");
-FAULT(cluster_arrival_twice, LaunchFailure, "barrier.cluster.arrive twice without barrier.cluster.wait in between");
-FAULT(cluster_wait_without_arrival, LaunchFailure, "barrier.cluster.wait without barrier.cluster.arrive before");
+      "another one. Between the two arrivals the warp must wait for the phase to complete, or use another barrier",
+      "bar.sync");
+FAULT(cluster_arrival_twice, LaunchFailure, "barrier.cluster.arrive twice without barrier.cluster.wait in between",
+      "barrier.cluster.wait");
+FAULT(cluster_wait_without_arrival, LaunchFailure, "barrier.cluster.wait without barrier.cluster.arrive before",
+      "barrier.cluster.arrive");
 FAULT(mbarrier_of_other_cta, IllegalInstruction,
       "this form works on the CTA's own mbarrier only, but the address {0:x} belongs to CTA rank {1} (this is rank "
       "{2})");
@@ -148,19 +154,23 @@ FAULT(no_complete_completes, LaunchFailure, "mbarrier.arrive.noComplete would co
 FAULT(signal_to_no_cta, IllegalAddress, "CTA rank {0} does not exist in this cluster of {1}");
 FAULT(exit_before_commit, LaunchFailure,
       "{0:,} has exited before a tcgen05.commit has arrived at its mbarrier: one of its threads must wait for the "
-      "last commit before it ends");
+      "last commit before it ends",
+      "mbarrier.try_wait");
 FAULT(exit_before_relaxed_arrival, LaunchFailure,
       "{0:,} has exited before an arrival at its mbarrier: the cluster barrier after the arrival is relaxed, and "
       "barrier.cluster.arrive.release is required");
 FAULT(no_mbarrier, LaunchFailure,
       "there is no mbarrier at {0} of {1}: mbarrier.init must come first, fence.mbarrier_init, and a barrier of all "
-      "threads concerned");
+      "threads concerned",
+      "mbarrier.init");
 FAULT(mbarrier_invalidated, LaunchFailure,
       "there is no mbarrier at {0} of {1}: it has been invalidated (mbarrier.inval) at {2}, and a wait for the "
-      "phase in which this arrives must come before that");
+      "phase in which this arrives must come before that",
+      "mbarrier.try_wait");
 FAULT(commit_after_exit, LaunchFailure,
       "{0:,} has exited, but the mbarrier at {1} of {0} is still signalled: a thread must wait for its last commit "
-      "before the CTA ends");
+      "before the CTA ends",
+      "mbarrier.try_wait");
 FAULT(signal_after_exit_in_cluster, LaunchFailure,
       "{0:,} has exited, but the mbarrier at {1} of {0} is still signalled: the cluster needs a barrier after the "
       "last such signal has arrived (cluster target block not present)");
@@ -169,7 +179,8 @@ FAULT(signal_after_exit, LaunchFailure,
       "last such signal before it ends");
 FAULT(too_many_arrivals, LaunchFailure,
       "the mbarrier at {0} of {1}: more arrivals than the phase still waits for: {phase}. A wait "
-      "(mbarrier.try_wait) for this phase is missing before the arrival of the next, or mbarrier.init counts too few");
+      "(mbarrier.try_wait) for this phase is missing before the arrival of the next, or mbarrier.init counts too few",
+      "mbarrier.try_wait");
 FAULT(too_many_bytes_expected, LaunchFailure,
       "the mbarrier at {0} of {1}: a phase cannot wait for more than 1,048,575 bytes");
 FAULT(too_many_bytes_delivered, LaunchFailure,
@@ -260,7 +271,8 @@ FAULT(mma_d_lane, IllegalInstruction, "D of the MMA starts at TMEM lane {0}; 0 i
 FAULT(mma_d_lane_of_half, IllegalInstruction, "D of the MMA starts at TMEM lane {0}; 0 or 16 is required");
 FAULT(mma_d_uninitialised, IllegalInstruction,
       "D of the MMA starts at TMEM lane {0}; 0 is required. The address is all ones, as uninitialised memory is: "
-      "tcgen05.alloc, and a barrier after it, come first");
+      "tcgen05.alloc, and a barrier after it, come first",
+      "tcgen05.alloc");
 FAULT(store_before_wgmma, LaunchFailure,
       "{0} of what a wgmma reads, before its own warp has issued that; but warp {1} of the warpgroup has read it "
       "already. The ISA does not say that the four begin together: a barrier of the four before wgmma.mma_async is "

@@ -369,12 +369,6 @@ MAY_BE = {**dict.fromkeys(("link", "visible link", "signal", "signal that arrive
           "phase before exit": (*BARRIERS, *ARRIVALS), "wait at barrier": BARRIERS, "wait at cluster barrier": BARRIERS}
 # What is missing where a wait never ends, by the waiting instruction.
 AWAITED = {"mbarrier": ARRIVALS, "bar": (*ARRIVALS, "bar.sync"), "barrier": BARRIERS, "setmaxnreg": ("setmaxnreg.dec",)}
-# What the sentence of a fault says is missing, by the fault's name.
-FAULTS = {"no mbarrier": ("mbarrier.init",), "too many arrivals": ("mbarrier.try_wait",),
-          "cluster wait without arrival": ("barrier.cluster.arrive",),
-          "cluster arrival twice": ("barrier.cluster.wait",), "barrier arrival twice": ("bar.sync",),
-          "register of unfinished": ("tcgen05.wait::ld", "wgmma.wait_group"),
-          "mma d uninitialised": ("tcgen05.alloc",), "exit with tensor memory": ("tcgen05.dealloc",)}
 # A group is waited for, so what is missing is its wait or its commit.
 COMMITS = {"cp.async.bulk.commit_group": "cp.async.bulk.wait_group", "cp.async.commit_group": "cp.async.wait_group",
            "wgmma.commit_group": "wgmma.wait_group"}
@@ -385,7 +379,7 @@ def names_it(finding: Finding, instruction: str) -> bool:
     said = [finding.missing.instruction, *(side.instruction for side in finding.sides if finding.kind == verdict.FAULT)]
     awaited = (AWAITED.get(wait.instruction.partition(".")[0], ()) for wait in finding.waits)
     return (any(one.startswith(COMMITS.get(instruction, instruction)) for one in said)
-            or instruction in MAY_BE.get(finding.missing.what, ()) or instruction in FAULTS.get(finding.fault, ())
+            or instruction in MAY_BE.get(finding.missing.what, ())
             or any(instruction in some for some in awaited))
 
 

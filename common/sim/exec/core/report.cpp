@@ -137,7 +137,10 @@ Finding explain_fault(const Cluster& cluster, const Fault& fault, const Warp* wa
   const Program& program = program_of(cluster);
   Finding finding{.kind = Finding::Kind::Fault, .kernel = readable_name(program.kernel->name)};
   finding.fault = fault.what, finding.details = fault.details, finding.phase = fault.phase;
-  if (fault.habit) finding.rule = text_of(*fault.habit).name;
+  if (fault.habit)
+    finding.rule = text_of(*fault.habit).name;
+  else
+    finding.missing.instruction = fault.what->missing;
   if (warp != nullptr) {
     const Split& split = warp->splits[warp->current];
     const Op& op = program.ops[split.pc];
