@@ -72,8 +72,9 @@ class Reports(unittest.TestCase):
         self.assertEqual(study.naming(DEADLOCK, Site(150, "bar.warp.sync", (1,), frozenset()), []), "no")
         source = ["init(smem_full(s));", "init(smem_empty(s));"]
         inits = [Site(line, "mbarrier.init", (line,), frozenset()) for line in (1, 2)]
-        uninitialised = Verdict((Finding("fault", sides=(WAIT,), memory="smem_empty[1] (dynamic shared memory +8)",
-                                         missing=Missing("", "mbarrier.init")),), 86)
+        details = "smem_empty[1] (dynamic shared memory +8)", "CTA (0)"
+        init = Missing("", "mbarrier.init")
+        uninitialised = Verdict((Finding("fault", sides=(WAIT,), details=details, missing=init),), 86)
         self.assertEqual([study.naming(uninitialised, one, inits, source) for one in inits], ["no", "yes"])
         self.assertEqual(study.naming(FAULT, Site(142, "mbarrier.try_wait", (1,), frozenset()), []), "yes")
         self.assertEqual(study.naming(FAULT, Site(142, "mbarrier.init", (1,), frozenset()), []), "no")

@@ -57,10 +57,12 @@ class Missing:
     instruction: str = ""
     places: tuple[Place, ...] = ()
     names: tuple[str, ...] = ()
+    has_other: bool = False  # something else would do, too
 
     @staticmethod
     def of(record: Mapping[str, Any]) -> Missing:
         return Missing(**_plain(record, "what", "instruction"), names=tuple(record.get("names", [])),
+                       has_other=bool(record.get("also")),
                        places=_places([record[name] for name in ("from", "to", "also") if record.get(name)]))
 
 
@@ -72,6 +74,7 @@ class Finding:
     tolerated: bool = False      # a warning: the program goes on
     kernel: str = ""
     fault: str = ""              # its name, where `kind` is a fault or a habit that the machine's state shows
+    details: tuple[Any, ...] = ()  # names and numbers in its sentence
     what: str = ""
     memory: str = ""
     sides: tuple[Place, ...] = ()
@@ -95,6 +98,7 @@ class Finding:
         """`kind` alone has to be there."""
         return Finding(**_plain(record, "kind", "rule", "strict", "tolerated", "kernel", "fault", "what", "memory",
                                 "count", "text"),
+                       details=tuple(record.get("details", [])),
                        sides=_places(record.get("sides", [])), missing=Missing.of(record.get("missing", {})),
                        waits=_places(record.get("waits", [])))
 

@@ -367,6 +367,8 @@ MAY_BE = {**dict.fromkeys(("link", "visible link", "signal", "signal that arrive
           "barrier after init": BARRIERS, "cluster start": BARRIERS, "barrier before exit": BARRIERS,
           "signal of all lanes": ARRIVALS, "expected bytes": ARRIVALS, "wait before arrival": (*BARRIERS, *ARRIVALS),
           "phase before exit": (*BARRIERS, *ARRIVALS), "wait at barrier": BARRIERS, "wait at cluster barrier": BARRIERS}
+# Where such a fence is there, but after a signal, another signal after it would do, too.
+FENCES_AFTER = ("proxy fence", "fence before thread sync")
 # What is missing where a wait never ends, by the waiting instruction.
 AWAITED = {"mbarrier": ARRIVALS, "bar": (*ARRIVALS, "bar.sync"), "barrier": BARRIERS, "setmaxnreg": ("setmaxnreg.dec",)}
 # A group is waited for, so what is missing is its wait or its commit.
@@ -377,9 +379,10 @@ COMMITS = {"cp.async.bulk.commit_group": "cp.async.bulk.wait_group", "cp.async.c
 def names_it(finding: Finding, instruction: str) -> bool:
     """Whether a report says that such an instruction is missing. A machine's fault is about what it stops at, too."""
     said = [finding.missing.instruction, *(side.instruction for side in finding.sides if finding.kind == verdict.FAULT)]
+    links = _LINK if finding.missing.what in FENCES_AFTER and finding.missing.has_other else ()
     awaited = (AWAITED.get(wait.instruction.partition(".")[0], ()) for wait in finding.waits)
     return (any(one.startswith(COMMITS.get(instruction, instruction)) for one in said)
-            or instruction in MAY_BE.get(finding.missing.what, ())
+            or instruction in (*links, *MAY_BE.get(finding.missing.what, ()))
             or any(instruction in some for some in awaited))
 
 
@@ -397,7 +400,8 @@ def naming(found: Verdict, site: Site, sites: Iterable[Site], source: Sequence[s
         places = (*finding.sides, *finding.missing.places, *finding.waits,
                   *(arrival for wait in finding.waits for arrival in wait.arrivals))
         lines = {line_of(place) for place in places} - {0}
-        barriers = (finding.memory, *finding.missing.names, *(wait.barrier for wait in finding.waits))
+        barriers = (finding.memory, *map(str, finding.details), *finding.missing.names,
+                    *(wait.barrier for wait in finding.waits))
         return (_leads_to(lines or {site.line}, site.line, others)
                 or (bool(source) and _is_of(barriers, source[site.line - 1], alike)))
 
@@ -405,9 +409,10 @@ def naming(found: Verdict, site: Site, sites: Iterable[Site], source: Sequence[s
 
 
 def _is_of(barriers: Iterable[str], line: str, others: Sequence[str]) -> bool:
-    """Whether a line of source, and no other of these, has to do with an mbarrier that is named: "full[1] (...)"."""
+    """Whether a line of source, and no other of these, has to do with an mbarrier that is named: "full[1] (dynamic
+    shared memory +8)"."""
     names_ = (re.compile(rf"\b{name}\b", re.IGNORECASE) for barrier in barriers
-              for name in re.findall(r"^(\w+)(?:\[\d+\])? \(", barrier))
+              for name in re.findall(r"^(\w+)(?:\[\d+\])? \(dynamic", barrier))
     return any(name.search(line) and not any(map(name.search, others)) for name in names_)
 
 
