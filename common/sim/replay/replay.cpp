@@ -265,6 +265,8 @@ class Player {
     config.dynamic_smem = static_cast<std::size_t>(step.dynamic_smem);
     config.stack_bytes = static_cast<std::size_t>(step.stack_bytes);
     config.max_dynamic_smem = static_cast<std::size_t>(step.max_dynamic_smem);
+    if (request_.threads) config.block = {*request_.threads, 1, 1};
+    if (request_.dynamic_smem) config.dynamic_smem = config.max_dynamic_smem = *request_.dynamic_smem;
     config.nonportable_cluster = step.nonportable_cluster, config.cooperative = step.cooperative;
     config.number = launch_, config.stream = step.stream, config.blocking_stream = step.blocking_stream,
     config.overlaps = step.overlaps;
@@ -274,6 +276,11 @@ class Player {
     if (count(config.block) > static_cast<uint64_t>(info.max_threads)) {
       refuse(name + " is launched with blocks of " + grouped(count(config.block)) +
              " threads but compiled for at most " + grouped(info.max_threads));
+    }
+    const auto most = static_cast<std::size_t>(device_.gpu().smem_per_block);
+    if (info.static_smem + config.dynamic_smem > most) {
+      refuse(name + " wants " + grouped(info.static_smem + config.dynamic_smem) +
+             " bytes of shared memory: a CTA has at most " + grouped(most));
     }
     const bool other_cluster =
         count(info.required_cluster) > 0 && count(config.cluster) > 0 && info.required_cluster != config.cluster;

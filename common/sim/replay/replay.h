@@ -22,7 +22,10 @@ struct Request {
   Options options;  ///< GPU or SMs not given: as recorded
   std::vector<Edit> edits;
   std::optional<std::string> ptx;  ///< replaces unit 0; validated as a whole, as ptxas does
-  std::optional<uint32_t> tile;    ///< of each described result: this tile's elements are kept
+  /// Of each launch, where an edited kernel wants others than were recorded: threads of a CTA, and dynamic shared
+  /// memory in bytes.
+  std::optional<uint32_t> threads, dynamic_smem;
+  std::optional<uint32_t> tile;  ///< of each described result: this tile's elements are kept
   /// Called before each launch, with its number.
   std::function<void(uint32_t launch, uint32_t launches, const std::string& kernel)> progress;
 };

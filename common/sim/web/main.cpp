@@ -89,7 +89,10 @@ std::string answer(std::string_view file, const char* variables, const char* edi
                                  tell_launch(launch, launches, kernel.c_str());
                                }};
     if (ptx != nullptr) request.ptx = ptx;
-    if (const char* const tile = lookup("TILE")) request.tile = static_cast<uint32_t>(std::atoi(tile));
+    const auto take = [&](const char* name, std::optional<uint32_t>& number) {
+      if (const char* const text = lookup(name)) number = static_cast<uint32_t>(std::atoi(text));
+    };
+    take("TILE", request.tile), take("THREADS", request.threads), take("DYNAMIC_SMEM", request.dynamic_smem);
     std::string said;
     const recording::Replayed replayed =
         recording::replay(recording::from_file(file), request, [&](const std::string& text) { said += text + "\n"; });

@@ -81,6 +81,8 @@
     if (request.trace) found.LADDER_SIM_TRACE = FILES.trace;
     if (request.contents) found.LADDER_SIM_CONTENTS = request.contents;
     if (request.tile !== undefined) found.TILE = request.tile;
+    if (request.threads) found.THREADS = request.threads;
+    if (request.dynamic_smem) found.DYNAMIC_SMEM = request.dynamic_smem;
     if (request.gpu) found.LADDER_SIM_GPU = request.gpu;
     if (request.prediction) Object.assign(found, {LADDER_SIM_TIMING: "1", LADDER_SIM_PREDICTIONS: FILES.prediction});
     return Object.entries(found).map(([name, value]) => `${name}=${String(value).replaceAll("\n", " ")}`).join("\n");
