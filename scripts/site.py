@@ -5,13 +5,15 @@ the browser.
     site.py                     into build/site/html
     site.py -o DIR --serve      and serves it on this machine
     site.py --pages-only        without the explorer and the playground, which need built levels
+    site.py --compiler          with a compiler, so that kernels are written in the playground: the first time it is
+                                built from LLVM's source, an hour of two cores, and 5 GB in build/compiler
     site.py --test              builds everything, then tests the site in a browser
 
 The generator, mkdocs-material, comes from PyPI into build/site/venv, in the version of scripts/pins.txt. The site has
 relative addresses only, needs no server-side code, and asks no other host.
 
 Exit codes: 0 done; 1 a link leads nowhere, or a test fails; 2 wrong command line; 4 the generator cannot be installed;
-8 the levels or the WebAssembly engine cannot be built.
+8 the levels, the WebAssembly engine or the compiler cannot be built.
 """
 from __future__ import annotations
 
@@ -27,12 +29,13 @@ from pathlib import Path
 from ladder import command, files
 from ladder.levels import names
 from ladder.results import data
-from ladder.site import links, playground, programs
+from ladder.site import compiling, links, playground, programs
 
 WORK = files.BUILD / "site"
 VENV = WORK / "venv"
 CONFIG = files.SCRIPTS / "ladder" / "site" / "mkdocs.yml"
-MEGABYTES = 40  # of the whole site, at most
+MEGABYTES = 40  # of the whole site without the compiler, at most
+COMPILER_MEGABYTES = 15  # of what comes with it: the module, the editor, and a page for each step
 
 
 class NotInstalled(command.Failure):
@@ -48,6 +51,9 @@ def parse() -> argparse.Namespace:
     parser.add_argument("-o", "--output", type=Path, default=WORK / "html", metavar="DIR",
                         help="default: build/site/html; what is there is replaced")
     parser.add_argument("--pages-only", action="store_true", help="only the Markdown pages")
+    parser.add_argument("--compiler", action="store_true",
+                        help="with the compiler; one that is built is taken along anyway")
+    parser.add_argument("--compiler-only", action="store_true", help="builds the compiler, and nothing else")
     parser.add_argument("--serve", action="store_true", help="serve it when it is made, until Ctrl-C")
     parser.add_argument("--port", type=command.whole_number, default=8000, metavar="N", help="default: %(default)s")
     parser.add_argument("--test", action="store_true", help="test it in a browser when it is made")
@@ -91,17 +97,25 @@ def call(*line: str | Path) -> None:
         raise NotBuilt(f"{Path(line[0]).name} {' '.join(map(str, line[1:]))} fails.")
 
 
-def build(output: Path, pages_only: bool) -> None:
+def build_compiler() -> None:
+    call(files.SCRIPTS / "setup.sh", "--no-tests", "--with-emscripten")
+    compiling.build()
+
+
+def build(output: Path, pages_only: bool, with_compiler: bool) -> None:
     if output.exists() and (not output.is_dir() or (any(output.iterdir()) and not (output / "search").is_dir())):
         raise command.UsageError(f"-o {output}: a new or empty folder is needed, or one that site.py has made.")
     if VENV.resolve().is_relative_to(output.resolve()):
         raise command.UsageError(f"-o {output}: the generator itself lies in there; the default is {WORK / 'html'}.")
     python = install()
+    if with_compiler:
+        build_compiler()
     if not pages_only:
         bugs = (f"field_bug_{row['program']}" for row in data.read_rows(programs.FIELD_BUGS)[1])
         call(files.SCRIPTS / "build.sh", *map(names.short, names.all_levels()), "warm_up", *bugs)
         call(files.SCRIPTS / "build.sh", "web")
-    render(python, output, "" if pages_only else "explorer playground")
+    parts = "explorer playground compiler" if compiling.built() else "explorer playground"
+    render(python, output, "" if pages_only else parts)
     if not pages_only:
         call(sys.executable, files.SCRIPTS / "explore.py", "--all", output / "explorer", "--site")
         playground.write(output / "playground")
@@ -110,8 +124,9 @@ def build(output: Path, pages_only: bool) -> None:
 def check(output: Path) -> int:
     found = links.problems(output)
     size = sum(path.stat().st_size for path in output.rglob("*") if path.is_file())
-    if size > MEGABYTES * 1e6:
-        found.append(f"the site has {size / 1e6:.1f} MB: at most {MEGABYTES} are allowed")
+    most = MEGABYTES + (COMPILER_MEGABYTES if compiling.built() else 0)
+    if size > most * 1e6:
+        found.append(f"the site has {size / 1e6:.1f} MB: at most {most} are allowed")
     print("".join(f"site.py: {problem}\n" for problem in found), end="", file=sys.stderr)
     print(f"{output / 'index.html'}: {sum(1 for _ in output.rglob('*.html'))} pages, {size / 1e6:.1f} MB")
     return command.EXIT_WRONG if found else command.EXIT_RIGHT
@@ -134,7 +149,10 @@ def test(output: Path) -> int:
 
 def main() -> int:
     options = parse()
-    build(options.output, options.pages_only)
+    if options.compiler_only:
+        build_compiler()
+        return command.EXIT_RIGHT
+    build(options.output, options.pages_only, options.compiler)
     code = check(options.output)
     if options.test and code == command.EXIT_RIGHT:
         code = test(options.output)

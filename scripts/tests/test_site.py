@@ -134,7 +134,7 @@ class Tries(unittest.TestCase):
                          ["bar_sync", "bar_sync.2", "bar_sync.2", "x"])
 
     def test_a_steps_neighbours(self) -> None:
-        page = tries.stepper("level06_tmem_double_buffer/steps/sm100/2_epilogue_warps.patch")
+        page = tries.stepper("level06_tmem_double_buffer/steps/sm100/2_epilogue_warps.patch", True)
         self.assertEqual(re.findall(r'href="([^"]+)"', page)[:3],
                          ["1_renaming.patch.html", "../../index.html#step-by-step", "3_stored_once.patch.html"])
 

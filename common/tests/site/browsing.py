@@ -28,7 +28,7 @@ from urllib.parse import urlsplit
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts"))
 
 from ladder import files
-from ladder.levels import names
+from ladder.levels import lab, names
 from ladder.site import programs
 from tests.browser import Browser, PageTest, find_browser
 from tests.firefox import Firefox, find_firefox
@@ -483,6 +483,184 @@ class Agreement(Browsing):
                 self.assertEqual(found, self.native(page, [site["id"] for site in chosen]))
 
 
+# What is found of a page's kernel, as it is compiled here and as it was recorded.
+UNMODIFIED = """async (shape, schedule) => {
+    const seen = ({kind, right, digest, reports}) =>
+        [kind, right, digest, [...new Set(reports.map(({kind, rule}) => kind + rule))].sort()];
+    const {source, machine, page, program, request} = playground;
+    const {ptx} = await source.compile(page.text);
+    const recording = playground.address(program.shapes[shape].recording);
+    const asked = {...request, recording, schedule, discount: false};
+    return [seen(await machine.run({...asked, ptx})), seen(await machine.run(asked))];
+}"""
+SCHEDULES: Sequence[Any] = ("default", "latest", {"seed": 7})
+KERNELS = tuple(f"level{number:02}_sm{arch}" for number in range(1, 9) for arch in (100, 90))
+needs_compiler = unittest.skipUnless((SITE / "playground" / "compiler.wasm.gz").is_file(),
+                                     "the site is without the compiler (scripts/site.py --compiler)")
+
+
+@needs_compiler
+class Written(Browsing):
+    """Kernels that are written in the page."""
+
+    LINE = "const bool is_leader = cta_rank == 0;"
+    STEP = "playground/step06_3_sm100.html#task=write"
+
+    def edit(self, old: str, new: str, page: str = LEVEL_05) -> None:
+        self.open(page)
+        self.value("playground.restore()")  # what the browser has kept of another test
+        self.browser.click_on("#edit")
+        self.browser.wait("playground.source.isOpen")
+        self.replace(old, new)
+
+    def replace(self, old: str, new: str) -> None:
+        self.assertTrue(self.value(f"playground.source.text.includes({json.dumps(old)})"), old)
+        self.value("playground.source.editor.setValue("
+                   f"playground.source.text.replace({json.dumps(old)}, () => {json.dumps(new)}))")
+
+    def errors(self) -> str:
+        return str(self.value("[...document.querySelectorAll('#answer .said .error')]"
+                              ".map((each) => each.textContent).join('\\n')"))
+
+    def compare(self, page: str, shape: int, schedule: Any) -> None:
+        """The unmodified kernel, compiled here, gets verdict, digest and kinds of reports of the recorded one."""
+        with self.subTest(page, shape=shape, schedule=schedule):
+            ours, recorded = self.value(f"({UNMODIFIED})({shape}, {json.dumps(schedule)})")
+            self.assertEqual(ours, recorded)
+
+    def test_every_kernel_unmodified(self) -> None:
+        for page in KERNELS:
+            self.open(f"playground/{page}.html")
+            for schedule in SCHEDULES:
+                self.compare(page, 0, schedule)
+
+    def test_other_programs_unmodified(self) -> None:
+        """Warm-ups, bugs from the field with both twins, and the kernels of steps."""
+        pages = [path.stem for path in (SITE / "playground").glob("*.html") if path.stem not in KERNELS]
+        for page in sorted(pages):
+            if (SITE / "playground" / "data" / page / "program.json").exists():
+                self.open(f"playground/{page}.html")
+                for shape in range(min(2, self.value("playground.program.shapes.length"))):
+                    self.compare(page, shape, "default")
+
+    def test_a_fence_is_taken_out(self) -> None:
+        self.edit("ptx::fence_proxy_async_shared();", "")
+        self.run_page()
+        self.assertIn("Race", self.text("#answer h3"))
+        self.assertRegex(self.text("#answer .report"), r"called at line \d+")
+        self.assertIn("source=", self.value("location.hash"))
+        self.open(LEVEL_05 + self.value("location.hash"))
+        self.assertIn("Edited source", self.text("#changes"))
+        self.run_page()
+        self.assertIn("Race", self.text("#answer h3"))
+        self.browser.click_on("#changes button")
+        self.run_page()
+        self.assertEqual(self.text("#answer h3"), "Right")
+
+    def test_what_the_launch_was_made_for(self) -> None:
+        """Threads and shared memory follow the text, as far as a GPU has them; tiles do not."""
+        pinned = "static_assert(Smem::BYTES == 230'400 && Smem::BYTES <= 232'448);"
+        for old, new, words in (
+                ("NUM_STAGES = 8", "NUM_STAGES = 4", "The result equals that of the recorded run"),
+                ("NUM_STAGES = 8", "NUM_STAGES = 9", "bytes of shared memory: a CTA has at most 232,448"),
+                ("NUM_THREADS = 128", "NUM_THREADS = 96", "tiles of the result differ"),
+                ("BLOCK_K = 64", "BLOCK_K = 32", "Config::BLOCK_K is 32 now, but the launch that this page repeats is "
+                 "made for 64")):
+            with self.subTest(new):
+                self.edit(pinned, "")
+                self.replace(old, new)
+                self.run_page()
+                self.assertIn(words, self.text("#answer"))
+        self.assertIn("scripts/run.sh --levels 5", self.text("#answer"))
+
+    def test_what_is_wrong_is_said_at_its_line(self) -> None:
+        endless = ("namespace level05 {\ntemplate <int N>\nstruct Endless {\n"
+                   "  static constexpr int V = Endless<N + 1>::V;\n};\nconstexpr int NEVER = Endless<0>::V;")
+        for old, new, sentence in (
+                (self.LINE, self.LINE.replace("rank", "rnk"), r"line \d+: error: .*'cta_rnk'"),
+                (self.LINE, self.LINE.replace("cta", "(cta"), r"line \d+: error: expected '\)'"),
+                ("namespace level05 {", endless, r"line \d+: error: recursive template instantiation"),
+                ("#include <cstdint>", "#include <vector>", r"line \d+: error: 'vector' file not found")):
+            with self.subTest(new[:40]):
+                self.edit(old, new)
+                self.run_page()
+                self.assertRegex(self.errors(), sentence)
+                self.assertEqual(self.text("#answer h3"), "No result")
+                self.assertTrue(self.value("document.querySelector('#listing .second') !== null"))
+
+    def test_a_megabyte(self) -> None:
+        self.edit("namespace level05 {", "//" + "x" * 1_000_000 + "\nnamespace level05 {")
+        self.run_page()
+        self.assertIn("at most 300000 are compiled here", self.text("#answer"))
+
+    def test_a_kernel_that_hangs_is_stopped(self) -> None:
+        self.edit(self.LINE, self.LINE + "\n  while (true) __syncwarp();")
+        self.browser.click_on("#go")
+        self.browser.wait("playground.machine.pending !== null")  # compiled, and running
+        self.browser.click_on("#stop")
+        self.await_result()
+        self.assertIn("stopped", self.text("#answer"))
+
+    def test_a_step_is_written(self) -> None:
+        """As a reader does it: the kernel before the step is right but lacks what is counted; then the step's lines."""
+        self.open(self.STEP)
+        self.browser.wait("playground.source.isOpen")
+        self.value("playground.tasks.startAgain()")
+        self.assertIn("Why:", self.text("#task"))
+        self.browser.click_on("#task button")
+        self.await_result()
+        self.assertIn("FAILS: what the step promises is counted", self.text("#task"))
+        self.assertIn("Hint:", self.text("#task"))
+        self.value("playground.source.editor.setValue(playground.page.text + '\\n')")
+        self.browser.click_on("#task button")
+        self.await_result()
+        self.assertNotIn("FAILS", self.text("#task"))
+        self.assertIn("All that a page can judge holds", self.text("#task"))
+        self.picture("step_written")
+
+    LAB = """async (lab, text, mode) => {
+        const {source, machine, program} = playground;
+        const recording = playground.address(program.labs.find(({id}) => id === lab).recording);
+        const check = {check: "on", strict: "strict"}[mode] ?? "off";
+        const seeds = [1, 2, 3, 4, 5, 6, 7, 8].map((seed) => ({seed}));
+        let kind = null;
+        try {
+            const {ptx} = await source.once(text);
+            for (const schedule of {latest: ["latest"], seeds}[mode] ?? ["default"]) {
+                const request = {recording, ptx, schedule, check, discount: false, tolerate: "equal-stores"};
+                ({kind} = await machine.run(request));
+                if (kind !== "right") break;
+            }
+        } catch (error) {
+            return error.message + (error.messages ?? []).map(({text}) => text).join("; ");
+        }
+        return kind;
+    }"""
+    # Five change a header or are about ptxas. Clang's code does not meet the race of one more, and the last one is
+    # wrong before it hangs.
+    OTHERWISE = ("level01/bf16_code", "level01/missing_predicate", "level01/wide_descriptor", "level03/serialised",
+                 "level07/release_cluster", "level04/unmasked_columns", "level08/two_arrivals")
+
+    def test_labs_as_edits(self) -> None:
+        """A lab, typed into the kernel, does what it predicts."""
+        found = {}
+        for one in lab.all_labs(kinds=(lab.LABS,)):
+            page = f"{names.short(one.level)}_sm{one.arch}"
+            kernel = names.kernel_path(files.ROOT, one.level, one.arch)
+            if one.files != [str(kernel.relative_to(files.ROOT))] or one.definitions or "compile" in one.modes:
+                found[one.title] = "it changes more than the kernel's file, or is about ptxas"
+                continue
+            with lab.scratch() as folder:
+                one.write(folder)
+                text = names.kernel_path(folder, one.level, one.arch).read_text(encoding="utf-8")
+            self.open(f"playground/{page}.html")
+            for mode, expected in one.modes.items():
+                said = self.value(f"({self.LAB})({json.dumps(one.name)}, {json.dumps(text)}, {json.dumps(mode)})")
+                if said not in expected.split("|"):
+                    found[one.title] = f"{found.get(one.title, '')} {mode}: {said}, not {expected}.".strip()
+        self.assertEqual(sorted(found), sorted(self.OTHERWISE), found)
+
+
 class FieldBugs(Browsing):
     """Bugs from the field and their fixes, opened from the page that lists them."""
 
@@ -639,18 +817,37 @@ class Pages(Browsing):
 
 
 class FirefoxPage(unittest.TestCase):
-    """Level 05's page in Firefox."""
+    """The playground's pages in Firefox."""
 
-    def test_the_proxy_fence(self) -> None:
+    server: Server
+    browser: Firefox
+
+    @classmethod
+    def setUpClass(cls) -> None:
         program = find_firefox()
         if program is None:
-            self.skipTest("there is no Firefox (Debian: firefox-esr)")
-        server = Server(SITE)
-        self.addCleanup(server.close)
-        browser = Firefox(program)
-        self.addCleanup(browser.close)
-        browser.open(server.address + LEVEL_05)
-        browser.wait("document.documentElement.dataset.ready === 'yes'")
+            raise unittest.SkipTest("there is no Firefox (Debian: firefox-esr)")
+        cls.server = Server(SITE)
+        cls.addClassCleanup(cls.server.close)
+        cls.browser = Firefox(program)
+        cls.addClassCleanup(cls.browser.close)
+
+    def open(self, page: str) -> Firefox:
+        self.browser.open(self.server.address + page)
+        self.browser.wait("document.documentElement.dataset.ready === 'yes'")
+        return self.browser
+
+    @needs_compiler
+    def test_every_kernel_unmodified(self) -> None:
+        for page in KERNELS:
+            browser = self.open(f"playground/{page}.html")
+            for schedule in SCHEDULES:
+                with self.subTest(page, schedule=schedule):
+                    ours, recorded = browser.execute(f"return ({UNMODIFIED})(0, {json.dumps(schedule)})")
+                    self.assertEqual(ours, recorded)
+
+    def test_the_proxy_fence(self) -> None:
+        browser = self.open(LEVEL_05)
         browser.execute("const site = playground.sites.find((each) => each.instruction === 'fence.proxy.async');"
                         "playground.kernel.buttons.get(site.id).click(); document.querySelector('#go').click();")
         browser.wait("playground.running === false && document.querySelector('#answer h3') !== null")

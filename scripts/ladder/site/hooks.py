@@ -32,8 +32,7 @@ def on_config(config: Any) -> Any:
     root = Path(os.environ["LADDER_SITE_ROOT"])
     State.site = pages.Site(root, frozenset(pages.tracked(root)))
     State.source_of = {}
-    parts = os.environ.get("LADDER_SITE_PARTS", "").split()
-    config.nav = pages.navigation(State.site, "playground" in parts, "explorer" in parts)
+    config.nav = pages.navigation(State.site, _has_playground(), "explorer" in _parts())
     config.mdx_configs.setdefault("toc", {})["slugify"] = pages.slug
     return config
 
@@ -100,7 +99,12 @@ def _playground(name: str, target: str) -> str:
 
 
 def _has_playground() -> bool:
-    return "playground" in os.environ.get("LADDER_SITE_PARTS", "").split()
+    return "playground" in _parts()
+
+
+def _parts() -> list[str]:
+    """What the site has beside its pages: explorer, playground, compiler."""
+    return os.environ.get("LADDER_SITE_PARTS", "").split()
 
 
 def _source(name: str) -> str:
@@ -117,7 +121,7 @@ def _source(name: str) -> str:
     formatter = HtmlFormatter(linenos="inline", lineanchors="L", anchorlinenos=True, cssclass="highlight source")
     shown = str(highlight(code, lexer, formatter))
     if STEP_PAGE.fullmatch(name):
-        return tries.stepper(name) + shown
+        return tries.stepper(name, "compiler" in _parts()) + shown
     kernel = PLAYGROUND_PAGE.fullmatch(name)
     if not kernel or not _has_playground():
         return shown

@@ -20,9 +20,13 @@ from ladder import files
 from ladder.command import Failure
 from ladder.explorer import events, record
 from ladder.explorer import page as explorer
-from ladder.levels import names
+from ladder.grader import claims
+from ladder.levels import names, patches
+from ladder.levels.lab import Build
+from ladder.levels.patches import Step
 from ladder.model import account
-from ladder.site.programs import FIELD_BUG_FOLDER, write_all
+from ladder.site import compiling
+from ladder.site.programs import FIELD_BUG_FOLDER, step_page, write_all
 
 FOLDER = Path(__file__).resolve().with_name("playground")
 ENGINE = files.BUILD / "web"
@@ -71,8 +75,16 @@ class Program:
         return found if self.name == f"{names.short(found)}_sm{self.arch}" else ""
 
     @property
+    def step(self) -> Optional[Step]:
+        return patches.find_step(self.facts["step"], self.arch) if "step" in self.facts else None
+
+    @property
     def source(self) -> Path:
         return files.ROOT / str(self.facts["source"])
+
+    @property
+    def text(self) -> str:
+        return patches.kernel_after(self.step) if self.step else self.source.read_text(encoding="utf-8")
 
 
 def compress(path: Path, text: str) -> None:
@@ -110,12 +122,34 @@ def said_of(program: Program) -> Optional[dict[str, Any]]:
 # --- pages ------------------------------------------------------------------------------------------------------------
 
 
+def task_of(step: Step) -> dict[str, Any]:
+    """A step as a task: what the page says and judges; `rest`: what only the grader judges."""
+    found = claims.of_step(step, Build(files.BUILD))
+    earlier = f"{names.short(patches.level_before(step.level))}_sm{step.arch}"
+    predicted = any(claim.name == "predicted_cycles" for claim in found)
+    counts = [vars(each) for each in step.counts if each.before != each.after]
+    return {"title": step.title, "before": patches.kernel_before(step), "why": step.question, "seen": step.expect,
+            "hint": step.hint, "counts": counts, "is_seen": bool(counts) or "predicted_cycles" in step.claims,
+            "faster_than": f"../{earlier}/timed.rec.gz" if predicted else None,
+            "rest": [claim.sentence for claim in found if claim.name not in ("counted", "predicted_cycles")],
+            "command": f"scripts/grade.py {step.title} {step.kernel_name} --arch sm{step.arch}"}
+
+
 def add_page(program: Program, output: Path) -> None:
-    compress(program.folder / "trace.json.gz", json.dumps(recorded_trace(program), separators=(",", ":")))
-    page = {"file": program.source.name, "text": program.source.read_text(encoding="utf-8"),
-            "description": said_of(program), "trace": "trace.json.gz",
-            "parts": {part.key: part.title for part in account.PARTS}}
-    files.replace(program.folder / "page.json", json.dumps(page, separators=(",", ":"), ensure_ascii=False))
+    step = program.step
+    page: dict[str, Any] = {"file": program.source.name, "text": program.text, "description": said_of(program),
+                            "parts": {part.key: part.title for part in account.PARTS}}
+    if step:
+        page["step"] = task_of(step)
+    else:
+        page["trace"] = "trace.json.gz"
+        compress(program.folder / page["trace"], json.dumps(recorded_trace(program), separators=(",", ":")))
+    if module := compiling.built():
+        ptx = gzip.decompress((program.folder / program.facts["ptx"]).read_bytes()).decode()
+        source = str(program.facts["source"])
+        page["compiler"] = {"source": source, "unit": compiling.unit(source, program.text, ptx),
+                            "megabytes": round((module / "compiler.wasm.gz").stat().st_size / 1e6)}
+    compress(program.folder / "page.json.gz", json.dumps(page, separators=(",", ":"), ensure_ascii=False))
     links = [("Course", "../index.html"), ("All kernels", "index.html")]
     if program.level:
         short = names.short(program.level)
@@ -124,6 +158,11 @@ def add_page(program: Program, output: Path) -> None:
         links += [("Lesson", f"../{program.level}/index.html"), ("Explorer", f"../explorer/{program.name}.html")]
     if is_field_bug(program):
         links += [("All bugs", f"{FIELD_BUGS}.html")]
+    if step:
+        series = patches.series(step.level, step.arch)
+        links += [(f"Step {one.title}", f"{step_page(one)}.html#task=write") for one in series
+                  if abs(one.number - step.number) == 1]
+        links += [("Reason", f"../{step.path.relative_to(files.ROOT)}.html")]
     files.replace(output / f"{program.name}.html", explorer.fill("page.html", {
         "policy": html.escape(POLICY), "title": html.escape(program.facts["title"]), "program": program.name,
         "idea": html.escape(str(program.facts.get("idea", ""))),
@@ -136,11 +175,13 @@ def index(programs: Sequence[Program]) -> str:
     for program in programs:
         if is_field_bug(program):
             continue
-        title = f"Level {names.number_of(program.level):02}" if program.level else "Programs of one mechanism"
+        title = (f"Steps to level {names.number_of(program.step.level):02}" if program.step else
+                 f"Level {names.number_of(program.level):02}" if program.level else "Programs of one mechanism")
         rows.setdefault(title, []).append(program)
     lines = []
     for title, group in rows.items():
-        links = " ".join(f'<a href="{one.name}.html">{html.escape(label(one))}</a>' for one in group)
+        links = " ".join(f'<a href="{one.name}.html{"#task=write" if one.step else ""}">{html.escape(label(one))}</a>'
+                         for one in group)
         idea = next((html.escape(str(one.facts["idea"])) for one in group if one.level), "")
         lines.append(f"<tr><th scope=\"row\">{html.escape(title)}</th><td>{links}</td><td>{idea}</td></tr>")
     lines.append('<tr><th scope="row">Bugs from the field</th>'
@@ -177,7 +218,7 @@ def navigation(links: Sequence[tuple[str, str]]) -> str:
 
 
 def label(program: Program) -> str:
-    return names.ARCH_NAMES[program.arch] if program.level else str(program.facts["title"])
+    return names.ARCH_NAMES[program.arch] if program.level else str(program.facts["title"]).removeprefix("Step ")
 
 
 FIGURES = (
@@ -212,12 +253,16 @@ def copy_code(output: Path) -> None:
     (output / "sim").mkdir(exist_ok=True)
     for name in ENGINE_FILES:
         shutil.copyfile(ENGINE / name, output / "sim" / name)
+    if module := compiling.built():
+        for name in compiling.MODULE:
+            shutil.copyfile(module / name, output / name)
+        files.replace(output / "headers.json", json.dumps(compiling.headers(), separators=(",", ":")))
 
 
 def write(output: Path) -> None:
     """The playground, in a folder. Raises Failure."""
     (output / "data").mkdir(parents=True, exist_ok=True)
-    for _ in write_all(output / "data", files.BUILD):
+    for _ in write_all(output / "data", files.BUILD, with_steps=compiling.built() is not None):
         pass
     shutil.rmtree(output / "data" / "sim", ignore_errors=True)  # the pages' copy lies beside them
     programs = sorted((Program(path.parent.name, path.parent, files.read_json(path))

@@ -8,6 +8,7 @@ from __future__ import annotations
 import gzip
 import itertools
 import json
+import os
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -16,9 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from ladder import files
-from ladder.levels import description, lab, names, verdict
+from ladder.levels import description, lab, names, patches, verdict
 from ladder.levels.description import Description
 from ladder.levels.lab import Lab
+from ladder.levels.patches import Step
 from ladder.levels.shapes import Shape
 from ladder.mutants import sentences, study, weaken
 from ladder.mutants.judge import Case
@@ -35,6 +37,7 @@ FIELD_BUG_FOLDER = files.ROOT / "common" / "tests" / "programs" / "field_bugs"
 TIMED = ("--sizes", "2048x2048x2048", "--init", "int", "--verify", "off")  # what the page predicts the time of
 TIMED_LABEL = "2048 x 2048 x 2048"
 NOT_RECORDED: dict[str, Any] = {"verdict": "", "found_by": "", "orders": "", "case": "", "partners": []}
+STEP_PROBLEMS = ("ragged", "many")  # those of the level that a step's kernel is judged by
 FIELD_BUGS = files.ROOT / files.RESULTS / "sim_field_bugs.csv"
 
 
@@ -209,6 +212,43 @@ def write_lab(of: Lab, folder: Path, build: Path) -> dict[str, Any]:
             "recording": f"labs/{of.name}.rec.gz", "timed": f"labs/{of.name}.timed.rec.gz" if is_right else None}
 
 
+# --- steps ------------------------------------------------------------------------------------------------------------
+
+
+def step_page(step: Step) -> str:
+    """The name of its page: step06_2_sm100."""
+    return f"step{names.number_of(step.level):02}_{step.number}_sm{step.arch}"
+
+
+def write_step(step: Step, folder: Path, build: Path) -> None:
+    """The page of a step, on which its kernel is written, from the one before it. Raises what kernel_of does,
+    RecordingError and LabError."""
+    described = kernel_of(step.level, step.arch, build)[1]
+    folder.mkdir(parents=True, exist_ok=True)
+    with lab.scratch() as scratch:
+        program, said = lab.compile_lab(step, lab.Build(build), scratch, real=False)
+        if program is None:
+            raise lab.LabError(f"{step.title} does not compile:\n{said}")
+        runs = {"counted": (step.run, step.sim, "As the grader counts.")}
+        for problem in problems(described):
+            if problem.name in STEP_PROBLEMS:
+                m, n, k = map(str, problem.case.shape)
+                runs[problem.name] = (["--m", m, "--n", n, "--k", k], ["--sms", str(problem.case.sms)], problem.shows)
+        shapes = []
+        for name, (run, sim, shows) in runs.items():
+            recordings.run_recorded(program, folder / f"{name}.rec", [*run, "--init", "int"], [*sim, "--arith", "fast"])
+            recorded = compress(folder / f"{name}.rec", folder / f"{name}.rec.gz")
+            shapes.append({"id": name, "label": " x ".join(run[1::2]), "sms": int(sim[sim.index("--sms") + 1]),
+                           "recording": f"{name}.rec.gz", "shows": shows})
+        record_timed(program, folder / "timed.rec")
+        source = names.kernel_path(files.ROOT, step.level, step.arch)
+        write(folder, {"title": f"Step {step.title}, {names.ARCH_NAMES[step.arch]}: {step.words}",
+                       "idea": step.question, "level": step.level, "arch": step.arch, "step": step.title, "config": "",
+                       "source": str(source.relative_to(files.ROOT)), "shapes": shapes, "labs": [],
+                       "timed": {"recording": "timed.rec.gz", "label": TIMED_LABEL}},
+              [], Embedded.find(program, step.arch), recorded)
+
+
 # --- warm-up, bugs from the field -------------------------------------------------------------------------------------
 
 
@@ -270,10 +310,11 @@ def write(folder: Path, program: Mapping[str, Any], sites: Sequence[Mapping[str,
 # --- all of them ------------------------------------------------------------------------------------------------------
 
 
-def write_all(folder: Path, build: Path = files.ROOT / "build", with_labs: bool = True) -> Iterator[Path]:
-    """Every level and warm-up program for both architectures and the bugs from the field, each in a folder of its own,
-    which is named as it is done: level05_sm100, one_mma_sm90, field_bug_flag_before_the_store. And the engine, in sim/,
-    if there is a web build."""
+def write_all(folder: Path, build: Path = files.ROOT / "build", with_labs: bool = True,
+              with_steps: bool = False) -> Iterator[Path]:
+    """Every level and warm-up program for both architectures, the bugs from the field, and steps if they are wanted,
+    each in a folder of its own, which is named as it is done: level05_sm100, one_mma_sm90,
+    field_bug_flag_before_the_store, step06_2_sm100. And the engine, in sim/, if there is a web build."""
     web = build / "web"
     if (web / "sim.wasm.gz").exists():
         (folder / "sim").mkdir(parents=True, exist_ok=True)
@@ -290,3 +331,7 @@ def write_all(folder: Path, build: Path = files.ROOT / "build", with_labs: bool 
     for row in data.read_rows(FIELD_BUGS)[1]:
         write_field_bug(row, folder / f"field_bug_{row['program']}", build)
         yield folder / f"field_bug_{row['program']}"
+    steps = patches.all_steps() if with_steps else []
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        list(pool.map(lambda step: write_step(step, folder / step_page(step), build), steps))
+    yield from (folder / step_page(step) for step in steps)

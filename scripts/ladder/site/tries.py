@@ -13,6 +13,7 @@ from ladder.levels import lab, names, patches
 from ladder.mutants.labels import Labels, call_of
 from ladder.pages.blocks import stepwise
 from ladder.results import data
+from ladder.site.programs import step_page
 
 ROW = re.compile(r"<tr>.*?</tr>", re.DOTALL)
 CELL = re.compile(r"<td[^>]*>(.*?)</td>", re.DOTALL)
@@ -76,8 +77,9 @@ def _target(cells: Sequence[str], level: str, labs: dict[str, int]) -> str:
     return ""
 
 
-def stepper(name: str) -> str:
-    """Above a step's patch: the steps before and after it, and what it brings."""
+def stepper(name: str, is_written: bool) -> str:
+    """Above a step's patch: the steps before and after it, and what it brings; `is_written`: whether the playground can
+    compile."""
     one = patches.parse_step(files.ROOT / name)
     series = patches.series(one.level, one.arch)
     links = [(f"&#9664; {each.title}", each.path.name + ".html") for each in series if each.number == one.number - 1]
@@ -85,6 +87,8 @@ def stepper(name: str) -> str:
     links += [(f"{each.title} &#9654;", each.path.name + ".html") for each in series if each.number == one.number + 1]
     links += [(names.ARCH_NAMES[arch], f"../sm{arch}/{other[0].path.name}.html")
               for arch in names.ARCHES if arch != one.arch and (other := patches.series(one.level, arch))]
+    if is_written:
+        links += [("Write it in the playground", f"../../../playground/{step_page(one)}.html#task=write")]
     shown = " &middot; ".join(f'<a href="{address}">{text}</a>' for text, address in links)
     gains = "; ".join(f"{found} {heading}" for heading, found in stepwise.brings(Context(files.ROOT, []), one))
     brings = f" {html.escape(gains)}." if gains else ""

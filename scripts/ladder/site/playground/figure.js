@@ -220,7 +220,7 @@ try {
   const {program, figure} = document.body.dataset;
   const folder = new URL(`data/${program}/`, document.baseURI);
   const [page, trace] = await Promise.all(
-      ["page.json", "trace.json.gz"].map(async (file) => JSON.parse(await plainText(new URL(file, folder).href))));
+      ["page.json.gz", "trace.json.gz"].map(async (file) => JSON.parse(await plainText(new URL(file, folder).href))));
   const run = new Run(build(trace, {description: page.description, sources: {}}));
   window.player = new Player(figure === "ring" ? new Ring(run) : new Pair(run));
 } catch (error) {

@@ -1,4 +1,5 @@
-// The simulated device in a worker: requests, results, progress, stop. common/sim/web/README.md has the messages.
+// The simulated device, or the compiler, in a worker: requests, results, progress, stop. common/sim/web/README.md has
+// the messages.
 
 /** The text of a file, decompressed if its bytes are (a server may have done that). Throws Error with a sentence. */
 export async function plainText(address) {
@@ -12,12 +13,12 @@ export async function plainText(address) {
 }
 
 export class Machine {
-  /** `folder` has the engine's files; `onProgress` gets {launch, launches, done, of}. */
-  constructor(folder, onProgress) {
-    Object.assign(this, {folder, onProgress, worker: null, pending: null, id: 0});
+  /** `script` is the worker's address; `onProgress` gets {launch, launches, done, of}. */
+  constructor(script, onProgress, name = "simulated device") {
+    Object.assign(this, {script, onProgress, name, worker: null, pending: null, id: 0});
   }
 
-  /** Loads the engine ahead of the first run. */
+  /** Loads it ahead of the first run. */
   prepare() {
     this.start();
     this.worker.postMessage({type: "load"});
@@ -25,11 +26,11 @@ export class Machine {
 
   start() {
     if (this.worker) return;
-    this.worker = new Worker(new URL("worker.js", this.folder));
+    this.worker = new Worker(this.script);
     this.worker.addEventListener("message", ({data}) => this.hear(data));
     this.worker.addEventListener("error", (event) => {
       event.preventDefault();
-      this.end(`The simulated device cannot be loaded${event.message ? ` (${event.message})` : ""}.`);
+      this.end(`The ${this.name} cannot be loaded${event.message ? ` (${event.message})` : ""}.`);
     });
   }
 

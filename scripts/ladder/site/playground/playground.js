@@ -8,31 +8,30 @@ import {toggleTheme, Viewer} from "./explorer/viewer.js";
 import {Kernel, next, wordsOf} from "./kernel.js";
 import {Machine, plainText} from "./machine.js";
 import {difference, format, mostSms, MOST_PTX, parse, patched, scheduleOf, scheduleText} from "./settings.js";
+import {CompileError, said, Source} from "./source.js";
 import {Tasks} from "./tasks.js";
 
 const find = (id) => document.getElementById(id);
 const name = document.body.dataset.program;
 const addressOf = (file) => new URL(`data/${name}/${file}`, document.baseURI).href;
 
-async function json(file) {
-  const response = await fetch(addressOf(file));
-  if (!response.ok) throw new Error(`${file} cannot be loaded (status ${response.status}).`);
-  return response.json();
-}
+const json = async (file) => JSON.parse(await plainText(addressOf(file)));
 
 class Playground {
   constructor(program, sites, page) {
     Object.assign(this, {program, sites, page, labs: program.labs ?? []});
     this.siteOf = new Map(sites.map((site) => [site.id, site]));
-    this.kernel = new Kernel(
-        find("listing"), page.text, sites, (site) => this.tasks.guess(site) || this.toggle(site), (line) => this.viewer.runs && this.chooseLine(line));
-    this.answer = new Answer(find("answer"), page.file, this.kernel, (ids) => this.remove(ids));
+    this.answer = new Answer(find("answer"), page.file, null, (ids) => this.remove(ids));
+    this.list(page.text);
     this.viewer = new Viewer(find("run"), {show: (run, event) => (this.showLine(run, event), this.offerContents(run, event))});
-    this.machine = new Machine(new URL("sim/", document.baseURI), (progress) => this.showProgress(progress));
+    this.machine = new Machine(new URL("sim/worker.js", document.baseURI), (progress) => this.showProgress(progress));
+    this.source = page.compiler && typeof WebAssembly !== "undefined" ? new Source(name, page, program.arch, find("source"), () => this.edited()) : null;
+    find("edit").hidden = !this.source;
     this.baselines = new Map();  // traces of the unmodified kernel, by shape, SMs and schedule
     this.tasks = new Tasks(find("task"), this);
     find("sms").max = mostSms(program);
     find("file").textContent = page.file;
+    for (const id of ["about-marks", "previous-mark", "next-mark"]) find(id).hidden = !sites.length;
     find("shape").replaceChildren(
         ...program.shapes.map(({id, label}) => element("option", {value: id}, label ?? id)));
     this.showLabs();
@@ -45,6 +44,16 @@ class Playground {
       this.machine.prepare();
     }
     this.showRecorded();
+  }
+
+  /** Shows a text of the kernel. Marks stand in the unmodified one. */
+  list(text) {
+    if (this.text === text) return;
+    this.text = text;
+    this.kernel = new Kernel(
+        find("listing"), text, text === this.page.text ? this.sites : [], (site) => this.tasks.guess(site) || this.toggle(site),
+        (line) => this.viewer.runs && this.chooseLine(line));
+    this.answer.kernel = this.kernel;
   }
 
   // --- settings -----------------------------------------------------------------------------------------------------
@@ -66,14 +75,17 @@ class Playground {
   /** Takes what the address says. */
   read() {
     const {settings, problems} = parse(location.hash, this.program, this.sites);
+    if (settings.source && !this.source) problems.push("This page has no compiler, so that it cannot run the edited source of the address.");
+    if (!location.hash && !this.page.step) settings.source = this.source?.kept ?? null;
     this.settings = settings;
+    this.stopEditing();
     this.complain(problems.join(" "));
     this.update();
     const fence = this.sites.find(({instruction, found_by: by}) => instruction.startsWith("fence.proxy") && by?.startsWith("race"));
     const line = settings.line ?? this.changes[0]?.site.line ?? (fence ?? this.sites[0])?.line;
     if (settings.line !== null) this.kernel.point(line);
     else if (line) this.kernel.scrollTo(line);
-    this.answer.say(this.isModified ? "Press Run." : "Remove a mark, then press Run.");
+    this.answer.say(this.isModified || !this.sites.length ? "Press Run." : "Remove a mark, then press Run.");
     this.tasks.begin(settings.task);
   }
 
@@ -94,6 +106,7 @@ class Playground {
     find("check").value = settings.check;
     find("shape").disabled = find("sms").disabled = Boolean(this.lab);
     find("shows").textContent = this.lab ? "This lab runs with the problem of its own." : this.shape.shows ?? "";
+    this.list(this.source?.textOf(settings.source) ?? this.page.text);
     this.kernel.update((site) => this.stateOf(site));
     this.kernel.accuse([], []);
     const entry = (text, restore, ...more) => element(
@@ -104,6 +117,7 @@ class Playground {
     if (this.lab) entries.push(entry(`Lab: ${this.lab.id}`, () => this.chooseLab(null)));
     const {patch} = settings;
     if (patch) entries.push(entry(`Edited PTX, from line ${patch.from} on`, () => this.discardPtx()));
+    if (settings.source) entries.push(entry(`Edited source, from line ${settings.source.from} on`, () => this.discardSource()));
     find("changes").replaceChildren(...entries);
     find("restore").hidden = entries.length < 2;
     for (const button of document.querySelectorAll("[data-lab]"))
@@ -126,8 +140,9 @@ class Playground {
 
   /** An edited text has its changes in itself, so that neither marks nor labs apply to it. */
   get refuses() {
-    if (this.settings.patch) this.complain("The PTX is edited: discard the edits first, then marks and labs can be used again.");
-    return this.settings.patch !== null;
+    const isEdited = this.settings.patch !== null || this.settings.source !== null;
+    if (isEdited) this.complain("The program is edited: discard the edits first, then marks and labs can be used again.");
+    return isEdited;
   }
   remove(ids) {
     if (this.refuses) return;
@@ -157,13 +172,72 @@ class Playground {
   restore() {
     this.settings.states.clear();
     Object.assign(this.settings, {lab: null, patch: null});
+    this.discardSource();
+  }
+
+  // --- the edited source --------------------------------------------------------------------------------------------
+
+  /** Shows the text to edit, at a line; what marks have changed does not stand in it. */
+  async startEditing(line = null) {
+    if (!this.source) return;
+    Object.assign(this.settings, {lab: null, patch: null});
+    this.settings.states.clear();
+    try {
+      await this.source.open(this.source.textOf(this.settings.source), line ?? this.settings.source?.from ?? 1);
+    } catch (error) {
+      return this.complain(error.message);
+    }
+    this.showEditing();
+    this.source.compiler.prepare();
+  }
+  stopEditing() {
+    this.source?.close();
+    this.showEditing();
+  }
+  showEditing() {
+    const on = Boolean(this.source?.isOpen);
+    find("listing").hidden = on;
+    find("edit").textContent = on ? "Show" : "Edit";
+  }
+  edited() {
+    this.settings.source = this.source.edit;
+    const isLong = (this.settings.source?.text.length ?? 0) > MOST_PTX - 20;
     this.changed();
+    this.complain(isLong ? "This edit is too long for the page's address: this browser keeps it, but a link does not have it." : "");
+  }
+  discardSource() {
+    if (this.source) {
+      this.source.text = this.page.text;
+      this.settings.source = this.source.edit;
+    }
+    this.stopEditing();
+    this.changed();
+  }
+
+  /** The PTX of the edited source; its warnings are said with the result. */
+  async compiled() {
+    find("status").textContent = `Compiling (the first time, ${this.page.compiler.megabytes} MB are loaded).`;
+    const {ptx, messages, launch} = await this.source.compile(this.text);
+    this.warnings = messages;
+    return {ptx, ...launch};
+  }
+  /** What the compiler has said, below an answer, and at the lines. */
+  showSaid(messages) {
+    const go = (line) => (this.startEditing(line), this.kernel.point(line));
+    if (messages.length) find("answer").append(said(messages, this.page.file, go));
+    const lines = (of) => messages.filter(({file, severity}) => file === this.page.file && severity === of).map(({line}) => line);
+    const errors = lines("error");
+    if (errors.length) {
+      this.kernel.accuse(lines("note"), errors);
+      this.kernel.scrollTo(errors[0]);
+    }
   }
 
   // --- running ------------------------------------------------------------------------------------------------------
 
   /** The whole PTX that takes the recording's place, and edits of its lines. Throws Error for what cannot be combined. */
   async changedProgram() {
+    if (this.settings.source && this.source) return this.compiled();
     if (this.settings.patch) return {ptx: patched(await this.kernelPtx(), this.settings.patch)};
     if (this.tasks.hidden) return {edits: this.tasks.hidden.removed.edits};
     if (this.lab) return {};  // its recording has its PTX
@@ -188,7 +262,7 @@ class Playground {
     return [this.recording, this.sms ?? "", scheduleText(this.settings.schedule)].join(" ");
   }
   get isModified() {
-    return this.tasks?.hidden || this.settings.states.size > 0 || this.settings.lab !== null || this.settings.patch !== null;
+    return this.tasks?.hidden || this.settings.states.size > 0 || [this.settings.lab, this.settings.patch, this.settings.source].some(Boolean);
   }
 
   async run() {
@@ -198,10 +272,13 @@ class Playground {
     const request = {...this.request, trace: traced, discount: !(lab || this.shape.is_broken)};
     this.setRunning(true);
     this.complain("");
+    this.stopEditing();
+    this.warnings = [];
     this.answer.say("Running.");
     try {
       const result = await this.machine.run({...request, ...await this.changedProgram()});
       this.answer.show(result, changes, lab);
+      this.showSaid(this.warnings);
       this.offerMore(result);
       this.tasks.judge(result);
       if (traced && result.trace) {
@@ -217,11 +294,19 @@ class Playground {
         ]);
       }
     } catch (error) {
-      this.answer.fail(error.message);
+      this.showErrors(error);
     }
     this.setRunning(false);
   }
+  showErrors(error) {
+    this.answer.fail(error.message);
+    if (error instanceof CompileError) this.showSaid(error.messages);
+  }
 
+  /** Of a file of this program's data. */
+  address(file) {
+    return addressOf(file);
+  }
   /** What every run with these settings asks for. */
   get request() {
     const {schedule, check} = this.settings;
@@ -308,6 +393,12 @@ class Playground {
     return (this.lab?.id ?? this.shape.label ?? this.shape.id) + (this.sms ? `, ${plural(this.sms, "SM")}` : "");
   }
 
+  /** Ends the compiler and the run, whatever they are at. */
+  stop() {
+    for (const worker of [this.source?.compiler, this.machine])
+      if (worker?.pending) worker.stop();
+  }
+
   setRunning(running) {
     this.running = running;
     find("go").disabled = running;
@@ -339,7 +430,7 @@ class Playground {
     find("run").hidden = false;
     this.shown = runs;
     try {
-      this.viewer.show(runs.map((run) => ({...run, description: this.page.description, sources: {[this.page.file]: this.page.text}})));
+      this.viewer.show(runs.map((run) => ({...run, description: this.page.description, sources: {[this.page.file]: this.text}})));
     } catch (error) {
       find("run").hidden = true;
       this.complain(`There is no timeline: ${error.message}.`);
@@ -350,7 +441,7 @@ class Playground {
   async showRecorded() {
     if (!this.page.trace) return;
     try {
-      const trace = JSON.parse(await plainText(addressOf(this.page.trace)));
+      const trace = await json(this.page.trace);
       this.baselines.set([this.program.shapes[0].recording, "", "default"].join(" "), trace);
       if (!this.viewer.runs) this.draw([{trace, title: "The kernel, as recorded", subtitle: this.program.shapes[0].label ?? ""}]);
     } catch (error) {
@@ -381,7 +472,11 @@ class Playground {
   async showPtx() {
     const text = find("ptx-text");
     if (document.activeElement === text) return;  // it is being edited
-    text.readOnly = Boolean(this.lab);
+    text.readOnly = Boolean(this.lab || this.settings.source);
+    if (this.settings.source) {
+      text.value = this.source?.done.get(this.text)?.ptx ?? "Run compiles the edited source.";
+      return;
+    }
     try {
       await this.kernelPtx();
       if (this.lab) throw new Error("A lab runs PTX of its own. Restore it to see the kernel's.");
@@ -425,7 +520,8 @@ class Playground {
       e.preventDefault();
       this.run();
     });
-    on("stop", "click", () => this.machine.stop());
+    on("stop", "click", () => this.stop());
+    on("edit", "click", () => this.source.isOpen ? this.stopEditing() : this.startEditing());
     on("restore", "click", () => this.restore());
     on("shape", "change", (e) => {
       Object.assign(this.settings, {shape: e.target.value, sms: null});
@@ -484,7 +580,7 @@ class Playground {
         e.preventDefault();
         return this.run();
       }
-      if (e.key === "Escape" && this.running) return this.machine.stop();
+      if (e.key === "Escape" && this.running) return this.stop();
       if (e.ctrlKey || e.metaKey || e.altKey || e.target.closest("input, select, textarea, dialog")) return undefined;
       if (e.key === "n") this.kernel.focus(1);
       if (e.key === "p") this.kernel.focus(-1);
@@ -512,7 +608,7 @@ function takeTheme() {
 takeTheme();
 try {
   find("problem").hidden = true;
-  const [program, sites, page] = await Promise.all(["program.json", "sites.json", "page.json"].map(json));
+  const [program, sites, page] = await Promise.all(["program.json", "sites.json", "page.json.gz"].map(json));
   window.playground = new Playground(program, sites, page);
 } catch (error) {
   find("problem").hidden = false;

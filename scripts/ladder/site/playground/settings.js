@@ -1,11 +1,12 @@
 // The settings of a run, and their address: #without=SITE,...&weak=SITE,...&shape=ID&sms=N&schedule=latest&
-// check=strict&lab=NAME&ptx=FROM,COUNT,TEXT&line=SITE&task=find. A SITE is the name of a line's call, as in sites.json,
-// or L and the line's number; weak=SITE~2 is the third of its ways. An address may come from a stranger: each part is
-// compared with the values that this page has, and an unknown one is reported as text; PTX is shown as text. Reading an
-// address runs nothing.
+// check=strict&lab=NAME&source=FROM,COUNT,TEXT&ptx=FROM,COUNT,TEXT&line=SITE&task=find. A SITE is the name of a line's
+// call, as in sites.json, or L and the line's number; weak=SITE~2 is the third of its ways. An address may come from a
+// stranger: each part is compared with the values that this page has, and an unknown one is reported as text; source
+// and PTX are shown as text. Reading an address runs nothing.
 
 export const CHECKS = ["on", "strict", "off"];
-export const TASKS = ["find", "restore"];
+/** The tasks that a page has: a step's is to write its kernel, others are about marks. */
+export const tasksOf = ({step}) => step ? ["write"] : ["find", "restore"];
 export const MOST_PTX = 6000;  // characters of an edit in an address
 const MOST_SEED = 2 ** 32 - 1;
 
@@ -18,8 +19,9 @@ export function defaults(program) {
     check: "on",
     states: new Map(),
     lab: null,
-    patch: null,  // of the PTX: {from, count, text}: count lines from line `from` on become text
-    line: null,   // to show
+    source: null,  // an edit of the source: {from, count, text}: count lines from line `from` on become text
+    patch: null,   // of the PTX
+    line: null,  // to show
     task: null
   };
 }
@@ -110,12 +112,16 @@ export function parse(hash, program, sites) {
         else
           refuse("the lab", value);
         break;
+      case "source":
+        settings.source = patchOf(value);
+        if (!settings.source) refuse("the source", value);
+        break;
       case "ptx":
         settings.patch = patchOf(value);
         if (!settings.patch) refuse("the PTX", value);
         break;
       case "task":
-        if (TASKS.includes(value))
+        if (tasksOf(program).includes(value))
           settings.task = value;
         else
           refuse("the task", value);
@@ -140,10 +146,11 @@ export function parse(hash, program, sites) {
         refuse("the setting", name);
     }
   }
-  const combined = [settings.patch, settings.lab, settings.states.size].filter(Boolean).length > 1;
-  if (combined) problems.push("Edited PTX, a lab and marks cannot be combined: the first of these three counts.");
-  if (settings.patch) settings.lab = null;
-  if (settings.patch || settings.lab) settings.states.clear();
+  const combined = [settings.source, settings.patch, settings.lab, settings.states.size].filter(Boolean).length > 1;
+  if (combined) problems.push("An edited source, edited PTX, a lab and marks cannot be combined: the first of these four counts.");
+  if (settings.source) settings.patch = null;
+  if (settings.source || settings.patch) settings.lab = null;
+  if (settings.source || settings.patch || settings.lab) settings.states.clear();
   return {settings, problems};
 }
 
@@ -166,8 +173,9 @@ export function format(settings, program, sites) {
   if (settings.sms) parts.set("sms", settings.sms);
   if (settings.schedule !== "default") parts.set("schedule", scheduleText(settings.schedule));
   if (settings.check !== "on") parts.set("check", settings.check);
-  const {patch} = settings;
-  const edit = patch && `${patch.from},${patch.count},${patch.text}`;
-  if (edit && edit.length <= MOST_PTX) parts.set("ptx", edit);
+  for (const [key, patch] of [["source", settings.source], ["ptx", settings.patch]]) {
+    const edit = patch && `${patch.from},${patch.count},${patch.text}`;
+    if (edit && edit.length <= MOST_PTX) parts.set(key, edit);
+  }
   return parts.toString().replaceAll("%2C", ",").replaceAll("%3A", ":").replaceAll("%7E", "~");
 }

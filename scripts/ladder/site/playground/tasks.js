@@ -1,7 +1,12 @@
-// Two tasks that the page judges: find the line that it has removed unseen, and restore all lines from nothing.
+// Tasks that the page judges: find the line that it has removed unseen; restore all lines from nothing; and of a step,
+// write its kernel, from the one before.
 import {element} from "./explorer/panels.js";
 import {plural} from "./explorer/run.js";
+import {verdicts} from "./judge.js";
+import {difference, tasksOf} from "./settings.js";
+import {CompileError} from "./source.js";
 
+const TITLES = {find: "Find the missing line", restore: "Restore all lines from nothing", write: "Write this step"};
 const TRIES = 3;  // before the line can be shown
 const isWhole = (site) => !site.is_half;
 const labelOf = (site) => site.label ?? site.instruction;
@@ -18,13 +23,15 @@ export class Tasks {
     document.documentElement.dataset.task = task ?? "none";
     if (task === "find") return this.hide();
     if (task === "restore") return this.clear();
-    return this.say("", ["Find the missing line", () => this.choose("find")], ["Restore all lines from nothing", () => this.choose("restore")]);
+    if (task === "write") return this.write();
+    return this.say("", ...tasksOf(this.page.program).map((one) => [TITLES[one], () => this.choose(one)]));
   }
 
   choose(task) {
     const {page} = this;
-    Object.assign(page.settings, {task, lab: null, patch: null});
+    Object.assign(page.settings, {task, lab: null, patch: null, source: null});
     page.settings.states.clear();
+    page.stopEditing();
     page.changed();
     page.answer.say(task ? "Press Run." : "Remove a mark, then press Run.");
     this.begin(task);
@@ -113,7 +120,77 @@ export class Tasks {
     this.offer(`Line ${site.line} is back. ${plural(this.gone.length, "line")} to go; Run says whether they are missed.`);
   }
 
-  // --- both ---------------------------------------------------------------------------------------------------------
+  // --- write a step's kernel -----------------------------------------------------------------------------------------
+
+  /** What the reader has written already, or the kernel before the step. */
+  write() {
+    const {page} = this;
+    if (!page.source) return this.say("This page has no compiler, so that nothing can be written here.");
+    page.settings.source ??= page.source.kept ?? difference(page.page.text, page.page.step.before);
+    page.changed();
+    page.startEditing(1);
+    return this.sayStep();
+  }
+
+  sayStep(...found) {
+    const {page} = this;
+    const {step} = page.page;
+    this.say("", ["Judge", () => this.judgeStep()], ["Hint", () => this.sayStep(element("p", {class: "hint"}, `Hint: ${step.hint}`))],
+             ["Start again", () => this.startAgain()]);
+    this.panel.firstChild.replaceWith(
+        element("p", {}, element("b", {}, "Why: "), step.why),
+        element("p", {}, element("b", {}, "What should be seen: "), step.seen),
+        element("p", {class: "soft"}, "The text is the kernel before the step. Change it, then let it be judged; Run runs it with the settings above. " +
+                "The end of the task shows the course's own kernel." +
+                (step.is_seen ? "" : " The text fulfils all that a page judges as it is: Judge says whether your change breaks something, not whether it is made.")),
+        ...found);
+  }
+
+  startAgain() {
+    this.page.settings.source = difference(this.page.page.text, this.page.page.step.before);
+    this.page.startEditing(1);
+  }
+
+  judgeStep() {
+    const {page} = this;
+    const {step} = page.page;
+    const list = element("ul", {class: "claims"});
+    const claim = (holds, words) => list.append(element("li", {class: holds ? "right" : "wrong"}, `${holds ? "holds" : "FAILS"}: ${words}`));
+    const run = async (program) => {
+      const predicted = async (recording, changed) => (await page.machine.run(
+          {...page.request, recording: page.address(recording), check: "off", schedule: "default", prediction: true, discount: false, ...changed}))
+                                                          .prediction.reduce((sum, {cycles}) => sum + cycles, 0);
+      let holds = true;
+      for await (const verdict of verdicts(
+          step, page.program.shapes, (request) => page.machine.run({...request, ...program}),
+          ({recording}) => ({recording: page.address(recording)}),
+          async () => [await predicted(page.program.timed.recording, program), await predicted(step.faster_than, {})])) {
+        holds &&= verdict.holds;
+        claim(verdict.holds, verdict.words);
+        if (verdict.result) page.answer.show(verdict.result, [], null);
+      }
+      return holds;
+    };
+    return page.alone(async () => {
+      this.sayStep(list);
+      page.answer.say("Judging.");
+      try {
+        const program = await page.changedProgram();
+        claim(true, "it compiles");
+        const holds = await run(program);
+        if (!holds) list.append(element("li", {class: "hint"}, `Hint: ${step.hint}`));
+        const rest = step.rest.length ? ` The grader on your machine judges more, such as: ${step.rest.join("; ")}.` : "";
+        list.after(element("p", {}, `${holds ? "All that a page can judge holds." : ""}${rest} `, element("code", {}, step.command)));
+        if (holds) page.answer.say("The kernel is right in all of these runs.");
+      } catch (error) {
+        if (!(error instanceof CompileError)) throw error;
+        claim(false, "it compiles");
+        page.showErrors(error);
+      }
+    });
+  }
+
+  // --- all of them ---------------------------------------------------------------------------------------------------
 
   /** After a run. */
   judge({kind}) {
