@@ -451,8 +451,11 @@ void Observer::on(const TensorEvent& event) {
     case What::Mma:
     case What::Move: {
       const auto to_cells = [&](const std::vector<TensorAccesses::Part>& parts) {
-        std::vector<order::RaceDetector::TensorRange> all;
-        for (const TensorAccesses::Part& part : parts) all.push_back({ctas_[part.rank], part.range});
+        std::vector<order::RaceDetector::TensorRanges> all;
+        for (const TensorAccesses::Part& part : parts) {
+          if (all.empty() || all.back().cta != ctas_[part.rank]) all.push_back({ctas_[part.rank], {}});
+          all.back().ranges.push_back(part.range);
+        }
         return all;
       };
       detector_->tensor_operation(who, {.group = seen.group,

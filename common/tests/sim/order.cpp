@@ -181,8 +181,8 @@ class Story {
   void mma(const By& by, const Event& event) {
     CtaKnowledge& cta = *cta_[event.value("cta", by.cta.place.cta)];
     RaceDetector::Mma mma;
-    for (const Range& cells : RaceDetector::tensor_range(0, 128, 0, 8)) mma.results.push_back({&cta, cells});
-    if (event.says("operands")) mma.operands = {{&cta, {0, 128}}};
+    mma.results = {{&cta, RaceDetector::tensor_range(0, 128, 0, 8)}};
+    if (event.says("operands")) mma.operands = {{&cta, {{0, 128}}}};
     mma.accumulates = event.says("accumulates");
     mma.accumulator = event.value("d", 1);
     detector_.tensor_operation(by, mma);

@@ -295,15 +295,15 @@ class RaceDetector {
   void wgmma_wait(const By& by, uint32_t pending);
 
   // ---- tcgen05
-  struct TensorRange {
+  struct TensorRanges {
     CtaKnowledge* cta;
-    Range range;
+    std::vector<Range> ranges;
   };
   static constexpr auto tensor_range = &sim::tensor_range;
   struct Mma {
     uint32_t group = 1;
-    std::vector<TensorRange> operands = {}, sources = {};  ///< in shared memory; read in tensor memory
-    std::vector<TensorRange> results = {};                 ///< written to tensor memory
+    std::vector<TensorRanges> operands = {}, sources = {};  ///< in shared memory; read in tensor memory
+    std::vector<TensorRanges> results = {};                 ///< written to tensor memory
     uint64_t accumulator = 0;  ///< address and shape of D: MMAs with equal values write in order
     Role result = Role::MmaResult;
     bool accumulates = true;

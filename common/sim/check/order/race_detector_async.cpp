@@ -138,7 +138,7 @@ std::unique_ptr<OperationRecord> RaceDetector::bulk_load(const By& by, Role role
       operation->accesses.push_back(number);
       Shadow& shadow = from_cta == nullptr ? global_ : const_cast<CtaKnowledge*>(from_cta)->shared;
       const Context reading{by, warp, knows, by.lanes, false, from_cta == nullptr};
-      for (const Range& range : from) touch(shadow, range, number, reading);
+      touch(shadow, from, number, reading);
     } else if (first) {
       operation->accesses.push_back(0);
     }
@@ -147,7 +147,7 @@ std::unique_ptr<OperationRecord> RaceDetector::bulk_load(const By& by, Role role
     const uint32_t number = record(std::move(access));
     operation->accesses.push_back(number);
     const Context there{by, warp, knows, by.lanes, false, false, landing.cta};
-    for (const Range& range : landing.ranges) touch(landing.cta->shared, range, number, there);
+    touch(landing.cta->shared, landing.ranges, number, there);
   }
   if (map != nullptr)  // its bulk group makes the end known, too
     map->ends.push_back({by.cta.place.cta, row_of(by.cta, warp, Own::BulkReads), by.lanes,
@@ -206,11 +206,11 @@ std::unique_ptr<OperationRecord> RaceDetector::bulk_store(const By& by, const st
   }
   read.reads = true;
   const uint32_t reads = record(std::move(read));
-  for (const Range& range : from) touch(by.cta.shared, range, reads, Context{by, warp, knows, by.lanes, false, false});
+  touch(by.cta.shared, from, reads, Context{by, warp, knows, by.lanes, false, false});
   write.writes = true, write.reads = write.atomic = reduces, write.scope = Scope::Gpu;
   write.in_flight = true;
   const uint32_t writes = record(std::move(write));
-  for (const Range& range : to) touch(global_, range, writes, Context{by, warp, knows, by.lanes, false, true});
+  touch(global_, to, writes, Context{by, warp, knows, by.lanes, false, true});
   operation->accesses = {writes};
   if (accesses_.crowded()) collect();
   return operation;
@@ -253,7 +253,7 @@ void RaceDetector::wgmma(const By& by, const std::vector<Range>& operands) {
   access.reads = true;
   const uint32_t number = record(std::move(access));
   const Context context{by, warp, warp.knowledge(std::countr_zero(by.lanes)), by.lanes, false, false};
-  for (const Range& range : operands) touch(by.cta.shared, range, number, context);
+  touch(by.cta.shared, operands, number, context);
   if (accesses_.crowded()) collect();
 }
 
@@ -306,16 +306,18 @@ void RaceDetector::tensor_operation(const By& by, const Mma& mma) {
   access.lanes = kAll;
   access.detail = mma.accumulator;
   const Context context{by, warp, warp.knowledge(std::countr_zero(by.lanes)), by.lanes, true, false};
-  const auto touch_all = [&](Role role, Proxy proxy, bool reads, bool writes, const std::vector<TensorRange>& ranges) {
+  const auto touch_all = [&](Role role, Proxy proxy, bool reads, bool writes, const std::vector<TensorRanges>& ranges) {
     if (ranges.empty()) return;
     access.role = role, access.proxy = proxy, access.reads = reads, access.writes = writes;
     const uint32_t number = record(access);
-    for (const TensorRange& each : ranges)
-      touch(proxy == Proxy::Tensor ? each.cta->tensor : each.cta->shared, each.range, number,
+    for (const TensorRanges& each : ranges)
+      touch(proxy == Proxy::Tensor ? each.cta->tensor : each.cta->shared, each.ranges, number,
             Context{by, warp, context.knows, by.lanes, true, false, each.cta});
   };
   if (mma.accumulates && mma.result == Role::MmaResult) {
-    for (const TensorRange& each : mma.results) check_written(by, *each.cta, {&each.range, 1});
+    for (const TensorRanges& each : mma.results) {
+      for (const Range& range : each.ranges) check_written(by, *each.cta, {&range, 1});
+    }
   }
   touch_all(Role::MmaOperand, Proxy::Async, true, false, mma.operands);
   touch_all(Role::MmaSource, Proxy::Tensor, true, false, mma.sources);
@@ -348,7 +350,7 @@ void RaceDetector::tensor_transfer(const By& by, const std::vector<Range>& cells
   const uint32_t number = record(std::move(access));
   const Context context{by, warp, warp.knowledge(std::countr_zero(by.lanes)), by.lanes, true, false};
   if (!stores) check_written(by, by.cta, cells);
-  for (const Range& range : cells) touch(by.cta.tensor, range, number, context);
+  touch(by.cta.tensor, cells, number, context);
   if (accesses_.crowded()) collect();
 }
 
@@ -370,7 +372,7 @@ void RaceDetector::tensor_allocate(const By& by, const std::vector<Range>& cells
   const Context context{by, warp, warp.knowledge(std::countr_zero(by.lanes)), by.lanes, true, false};
   if (role == Role::Allocation) by.cta.allocations[cells[0].begin] = number;
   if (peer != nullptr && role == Role::Deallocation) check_pair_allocated(by, *peer, cells[0].begin, context);
-  for (const Range& range : cells) touch(by.cta.tensor, range, number, context);
+  touch(by.cta.tensor, cells, number, context);
 }
 
 }  // namespace sim::order
