@@ -8,6 +8,8 @@ import {CompileError} from "./source.js";
 
 const TITLES = {find: "Find the missing line", restore: "Restore all lines from nothing", write: "Write this step"};
 const TRIES = 3;  // before the line can be shown
+/** A text with code between backticks. */
+const marked = (text) => text.split("`").map((part, i) => i % 2 ? element("code", {}, part) : part);
 const isWhole = (site) => !site.is_half;
 const labelOf = (site) => site.label ?? site.instruction;
 const lineOf = (site) => `line ${site.line}, ${site.source || labelOf(site)}`;
@@ -135,11 +137,11 @@ export class Tasks {
   sayStep(...found) {
     const {page} = this;
     const {step} = page.page;
-    this.say("", ["Judge", () => this.judgeStep()], ["Hint", () => this.sayStep(element("p", {class: "hint"}, `Hint: ${step.hint}`))],
+    this.say("", ["Judge", () => this.judgeStep()], ["Hint", () => this.sayStep(element("p", {class: "hint"}, "Hint: ", ...marked(step.hint)))],
              ["Start again", () => this.startAgain()]);
     this.panel.firstChild.replaceWith(
-        element("p", {}, element("b", {}, "Why: "), step.why),
-        element("p", {}, element("b", {}, "What should be seen: "), step.seen),
+        element("p", {}, element("b", {}, "Why: "), ...marked(step.why)),
+        element("p", {}, element("b", {}, "What should be seen: "), ...marked(step.seen)),
         element("p", {class: "soft"}, "The text is the kernel before the step. Change it, then let it be judged; Run runs it with the settings above. " +
                 "The end of the task shows the course's own kernel." +
                 (step.is_seen ? "" : " The text fulfils all that a page judges as it is: Judge says whether your change breaks something, not whether it is made.")),
@@ -178,7 +180,7 @@ export class Tasks {
         const program = await page.changedProgram();
         claim(true, "it compiles");
         const holds = await run(program);
-        if (!holds) list.append(element("li", {class: "hint"}, `Hint: ${step.hint}`));
+        if (!holds) list.append(element("li", {class: "hint"}, "Hint: ", ...marked(step.hint)));
         const rest = step.rest.length ? ` The grader on your machine judges more, such as: ${step.rest.join("; ")}.` : "";
         list.after(element("p", {}, `${holds ? "All that a page can judge holds." : ""}${rest} `, element("code", {}, step.command)));
         if (holds) page.answer.say("The kernel is right in all of these runs.");
