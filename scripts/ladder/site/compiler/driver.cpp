@@ -146,7 +146,7 @@ std::string finished(StringRef ptx, bool is_blackwell) {
     if (target.consume_front("bra.uni") && target.consume_back(";") &&
         rest.ltrim().starts_with((target.trim() + ":").str()))
       continue;
-    if (is_blackwell && line.starts_with(".version")) line = ".version 8.7";
+    if (line.starts_with(".version")) line = ".version 9.0";  // of the instructions in inline assembly
     if (is_blackwell && line.starts_with(".target")) line = ".target sm_100a";
     text += line;
     text += '\n';
