@@ -104,9 +104,8 @@ __device__ inline long long clock64() {
 __device__ inline size_t __cvta_generic_to_shared(const void* address) {
   return reinterpret_cast<size_t>((const __attribute__((address_space(3))) void*)address);
 }
-template <typename T>
-__device__ inline T* __cluster_map_shared_rank(T* address, unsigned rank) {
-  return reinterpret_cast<T*>(__nvvm_mapa(address, static_cast<int>(rank)));
+__device__ inline void* __cluster_map_shared_rank(const void* address, unsigned rank) {
+  return __nvvm_mapa(const_cast<void*>(address), static_cast<int>(rank));
 }
 __device__ inline unsigned atomicAdd(unsigned* at, unsigned value) {
   return __nvvm_atom_add_gen_i(reinterpret_cast<int*>(at), value);
