@@ -581,6 +581,7 @@ class Written(Browsing):
         for old, new, sentence in (
                 (self.LINE, self.LINE.replace("rank", "rnk"), r"line \d+: error: .*'cta_rnk'"),
                 (self.LINE, self.LINE.replace("cta", "(cta"), r"line \d+: error: expected '\)'"),
+                (self.LINE, self.LINE + " float* p = 'x';", r"line \d+: error: cannot initialize a variable"),
                 ("namespace level05 {", endless, r"line \d+: error: recursive template instantiation"),
                 ("#include <cstdint>", "#include <vector>", r"line \d+: error: 'vector' file not found")):
             with self.subTest(new[:40]):
