@@ -56,7 +56,7 @@ async function compile({unit, source, text, arch}) {
 
 async function handle({type, id, ...request}) {
   try {
-    if (type === "load") await (loaded ??= load());
+    if (type === "load") await compile(request);  // browsers compile a module's functions when they are called first
     else postMessage({type: "result", id, ...await compile(request)});
   } catch (error) {
     loaded = null;  // the next request tries again

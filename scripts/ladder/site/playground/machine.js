@@ -18,10 +18,10 @@ export class Machine {
     Object.assign(this, {script, onProgress, name, worker: null, pending: null, id: 0});
   }
 
-  /** Loads it ahead of the first run. */
-  prepare() {
+  /** Loads it ahead of the first run; the compiler compiles a request's text, too. */
+  prepare(request = {}) {
     this.start();
-    this.worker.postMessage({type: "load"});
+    this.worker.postMessage({type: "load", ...request});
   }
 
   start() {

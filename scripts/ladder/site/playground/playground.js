@@ -188,7 +188,7 @@ class Playground {
       return this.complain(error.message);
     }
     this.showEditing();
-    this.source.compiler.prepare();
+    this.source.prepare();
   }
   stopEditing() {
     this.source?.close();

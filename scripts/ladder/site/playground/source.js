@@ -40,6 +40,11 @@ export class Source {
     this.compiler = new Machine(new URL("compiling.js", document.baseURI), () => {}, "compiler");
   }
 
+  /** Loads the compiler, and lets it warm up. */
+  prepare() {
+    this.compiler.prepare({...this.page.compiler, text: this.page.text, arch: this.arch});
+  }
+
   /** Shows a text in the editor, at a line. Throws Error with a sentence. */
   async open(text, line) {
     await (library ??= loadEditor());
