@@ -3,7 +3,7 @@
 // that each compilation has an instance of its own of the module, which is compiled once.
 "use strict";
 
-importScripts("compiler.js");
+importScripts("sim/replay.js", "compiler.js");
 
 const PLACE = /^(?:.*\/)?([^/:]+):(\d+):\d+: (?:fatal )?(error|warning|note): (.*)$/;
 
@@ -15,10 +15,7 @@ async function fetched(name) {
 
 async function load() {
   const [packed, headers] = await Promise.all([fetched("compiler.wasm.gz"), fetched("headers.json")]);
-  const bytes = await packed.arrayBuffer();
-  const isPacked = new Uint8Array(bytes)[0] === 0x1f;  // a server may have decompressed it
-  const plain = isPacked ? new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip")) : new Blob([bytes]).stream();
-  const module = await WebAssembly.compile(await new Response(plain).arrayBuffer());
+  const module = await WebAssembly.compile(await SimulatedDevice.plain(await packed.arrayBuffer()));
   return {module, headers: await headers.json()};
 }
 let loaded = null;

@@ -341,14 +341,18 @@ class Playground {
     this.setRunning(false);
   }
 
+  /** What the timing model predicts of a recording, of a changed program or as it is. */
+  async predict(file, changed = {}) {
+    const gpu = this.program.arch === 90 ? {gpu: "h100"} : {};
+    const request = {recording: addressOf(file), check: "off", prediction: true, discount: false, ...gpu, ...changed};
+    return (await this.machine.run(request)).prediction;
+  }
+
   /** The predicted time, with the changes and without. */
   async cost() {
     const {recording, label} = this.program.timed;
-    const gpu = this.program.arch === 90 ? {gpu: "h100"} : {};
-    const predict = async (file, changed) =>
-        (await this.machine.run({recording: addressOf(file), check: "off", prediction: true, discount: false, ...gpu, ...changed})).prediction;
-    this.usualTime ??= await predict(recording, {});
-    const now = this.isModified ? await predict(this.lab?.timed ?? recording, await this.changedProgram()) : null;
+    this.usualTime ??= await this.predict(recording);
+    const now = this.isModified ? await this.predict(this.lab?.timed ?? recording, await this.changedProgram()) : null;
     return costs(label, now, this.usualTime, this.page.parts);
   }
 

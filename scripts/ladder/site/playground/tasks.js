@@ -159,14 +159,12 @@ export class Tasks {
     const list = element("ul", {class: "claims"});
     const claim = (holds, words) => list.append(element("li", {class: holds ? "right" : "wrong"}, `${holds ? "holds" : "FAILS"}: ${words}`));
     const run = async (program) => {
-      const predicted = async (recording, changed) => (await page.machine.run(
-          {...page.request, recording: page.address(recording), check: "off", schedule: "default", prediction: true, discount: false, ...changed}))
-                                                          .prediction.reduce((sum, {cycles}) => sum + cycles, 0);
+      const cycles = async (...asked) => (await page.predict(...asked)).reduce((sum, launch) => sum + launch.cycles, 0);
       let holds = true;
       for await (const verdict of verdicts(
           step, page.program.shapes, (request) => page.machine.run({...request, ...program}),
           ({recording}) => ({recording: page.address(recording)}),
-          async () => [await predicted(page.program.timed.recording, program), await predicted(step.faster_than, {})])) {
+          async () => [await cycles(page.program.timed.recording, program), await cycles(step.faster_than)])) {
         holds &&= verdict.holds;
         claim(verdict.holds, verdict.words);
         if (verdict.result) page.answer.show(verdict.result, [], null);
