@@ -169,7 +169,7 @@ class Command(support.Sandbox):
 
 class Files(unittest.TestCase):
     def test_the_page_asks_nobody_for_anything(self) -> None:
-        for path in sorted((Path(support.SCRIPTS) / "ladder" / "explorer" / "web").iterdir()):
+        for path in sorted((Path(support.SCRIPTS) / "ladder" / "explorer" / "assets").iterdir()):
             self.assertNotRegex(path.read_text(encoding="utf-8"), r"https?://|fetch\(|XMLHttpRequest|eval\(", path.name)
 
 

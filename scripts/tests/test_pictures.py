@@ -140,7 +140,7 @@ class Truth(unittest.TestCase):
         self.assertIn(f"Together {described.stage_bytes // 2:,} bytes", text)  # each half is multicast to one other
 
     def test_timelines_and_the_explorer_have_the_same_colours(self) -> None:
-        sheet = (support.SCRIPTS / "ladder" / "explorer" / "web" / "style.css").read_text(encoding="utf-8")
+        sheet = (support.SCRIPTS / "ladder" / "explorer" / "assets" / "style.css").read_text(encoding="utf-8")
         same = {"load": timelines.TILES["loads"][0], "mma": timelines.TILES["mma"][0], "run": timelines.STATES["run"],
                 "tmem": timelines.STATES["epilogue"], "store": timelines.STATES["store"],
                 "wait": timelines.STATES["barrier"]}

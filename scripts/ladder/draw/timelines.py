@@ -11,7 +11,8 @@ from ladder.files import RESULTS, read_json
 from ladder.levels import names
 
 Draw = Callable[[], Optional[Drawing]]
-# Colours of units and of what warps do: the explorer's page has the same (web/style.css). A unit's alternate by tile.
+# Colours of units and of what warps do: the explorer's page has the same (assets/style.css). A unit's
+# alternate by tile.
 TILES = {"loads": ("teal", "pale-teal"), "mma": ("green", "pale-green")}
 STATES = {"run": "blue", "epilogue": "orange", "mbarrier": "none", "barrier": "yellow", "mma": "none",
           "store": "purple"}

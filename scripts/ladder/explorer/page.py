@@ -1,4 +1,4 @@
-"""The page: one HTML file that needs no network and no server. Data and code stay apart: the modules of web/ are put
+"""The page: one HTML file that needs no network and no server. Data and code stay apart: the modules of assets/ are put
 in as they are, behind an import map, and the data as JSON, compressed by gzip and in base64."""
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Optional
 
-FOLDER = Path(__file__).resolve().with_name("web")
+FOLDER = Path(__file__).resolve().with_name("assets")
 PREFIX = "explorer/"  # under which modules import each other
 
 
@@ -53,7 +53,7 @@ def controls(beside: Optional[str]) -> str:
 
 
 def fill(template: str, values: Mapping[str, str], folder: Path = FOLDER) -> str:
-    """A template of web/, in one pass: what is filled in is not looked at again."""
+    """A template of assets/, in one pass: what is filled in is not looked at again."""
     text = (folder / template).read_text(encoding="utf-8")
     return re.sub(r"\{\{(\w+)\}\}", lambda match: values[match[1]], text)
 
@@ -67,7 +67,7 @@ def _modules() -> dict[str, str]:
 
 
 def pack(value: Any) -> str:
-    """JSON as web/main.js reads it from a script element."""
+    """JSON as assets/main.js reads it from a script element."""
     text = json.dumps(value, separators=(",", ":"), ensure_ascii=False)
     return base64.b64encode(gzip.compress(text.encode(), mtime=0)).decode()
 

@@ -124,8 +124,8 @@ def _show(trace: Any, choice: Choice, what: str, description: Optional[Descripti
 
 def run_data(trace: Any, launch: Launch, ctas: Sequence[int], description: Optional[Description],
              sources: dict[str, str]) -> dict[str, Any]:
-    """What the page builds a run from (web/trace.js): a launch's events of these CTAs and of cluster barriers, and what
-    the kernel says of its memory and barriers. `sources` are texts of files by their names."""
+    """What the page builds a run from (assets/trace.js): a launch's events of these CTAs and of cluster barriers, and
+    what the kernel says of its memory and barriers. `sources` are texts of files by their names."""
     shown = {launch.number * CTAS_PER_LAUNCH + cta for cta in ctas}
     kept = [item for item in trace["traceEvents"] if item["ph"] not in ("M", "C") and item["cat"] != "residence"
             and item["pid"] // CTAS_PER_LAUNCH == launch.number
