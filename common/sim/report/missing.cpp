@@ -72,7 +72,7 @@ constexpr MissingText kMissing[] = {
     {"signal", "",
      "{0} knows that it has finished, but no signal from there has reached {to}: a barrier, or an arrival and a wait, "
      "is missing between them"},
-    {"completion", "", "nothing waits for its completion in time: {done}, {between}"},
+    {"completion", "", "nothing waits for its completion in time: {done}[ by {0}, then {link}], {between}"},
     {"link", "", "nothing orders them; no arrival or barrier of its warp follows it: {link} {between}"},
     {"link", "",
      "nothing orders them; its warp signals at {also}, but this signal does not reach the second access: {link} "

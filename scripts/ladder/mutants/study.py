@@ -379,7 +379,9 @@ COMMITS = {"cp.async.bulk.commit_group": "cp.async.bulk.wait_group", "cp.async.c
 def names_it(finding: Finding, instruction: str) -> bool:
     """Whether a report says that such an instruction is missing. A machine's fault is about what it stops at, too."""
     said = [finding.missing.instruction, *(side.instruction for side in finding.sides if finding.kind == verdict.FAULT)]
-    links = _LINK if finding.missing.what in FENCES_AFTER and finding.missing.has_other else ()
+    may_be_link = finding.missing.has_other if finding.missing.what in FENCES_AFTER else \
+        finding.missing.what == "completion" and finding.missing.names
+    links = _LINK if may_be_link else ()
     awaited = (AWAITED.get(wait.instruction.partition(".")[0], ()) for wait in finding.waits)
     return (any(one.startswith(COMMITS.get(instruction, instruction)) for one in said)
             or instruction in (*links, *MAY_BE.get(finding.missing.what, ()))

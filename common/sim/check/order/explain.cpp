@@ -71,6 +71,18 @@ std::string completion(const RecordedAccess& access) {
   }
 }
 
+/// Whether only the threads that have started the operation can wait for it.
+bool is_waited_for_by_its_threads(const RecordedAccess& access) {
+  switch (access.role) {
+    case Role::CopyAsync:
+    case Role::BulkStore:
+    case Role::WgmmaOperand:
+    case Role::TensorLoad:
+    case Role::TensorStore: return true;
+    default: return false;
+  }
+}
+
 }  // namespace
 
 std::string RaceDetector::line(uint32_t site) const { return report::line(names_.locate(site)); }
@@ -393,8 +405,16 @@ MissingLink RaceDetector::missing_link(const Verdict& verdict, const RecordedAcc
     done = map->second.loads ? "mbarrier.try_wait" : "cp.async.bulk.commit_group";
   }
   if (!done.empty()) {
-    MissingLink missing = missing_between(What::Completion, before.site, now.site);
+    // Of an operation that only its own threads can wait for, these have to signal afterwards. If a signal of theirs
+    // has reached the second access, the wait is missing before that signal.
+    const bool in_one_warp = before.issuer.cta == now.issuer.cta && before.warp == now.warp;
+    const bool is_theirs = !in_one_warp && is_waited_for_by_its_threads(before);
+    const bool is_told = is_theirs && !verdict.reversed && tells != nullptr &&
+                         context.knows.now.known(before.issuer.cta, before.warp, lanes, tells->tick, kHappened) != 0;
+    MissingLink missing = missing_between(What::Completion, before.site, is_told ? tells->site : now.site);
     missing.instruction = done;
+    missing.reach = reach(verdict.reversed ? now : before, context);
+    if (is_theirs && !is_told) missing.names = {"its own warp"};
     return missing;
   }
   if (verdict.reversed) {
