@@ -21,7 +21,8 @@ using base::readable_name;
 std::string extents(const std::array<uint32_t, 3>& dim);
 
 /// Writes one sentence (or a report of several lines). A sentence that was already written is not repeated, so that a
-/// mistake in a loop is reported once.
+/// mistake in a loop is reported once. If the program has redirected its standard error since its start, the sentence
+/// is written to the first one, too.
 void say(std::string_view sentence);
 
 /// Writes later sentences to the end of a file, not to standard error; an empty name changes nothing. Returns whether

@@ -6,6 +6,7 @@ import json
 import os
 import resource
 import subprocess
+import sys
 import tempfile
 import unittest
 from pathlib import Path
@@ -214,6 +215,12 @@ class Reports(unittest.TestCase):
             path = Path(folder) / "log"
             done = run("hand_over", "no_fence", sim=("--check", "--log-file", str(path)))
             self.assertEqual((done.stderr, path.read_text().count("sim: check: error")), ("", 1))
+
+    def test_messages_of_a_program_that_redirects_its_standard_error(self) -> None:
+        program = ("import ctypes, os; os.dup2(os.open(os.devnull, os.O_WRONLY), 2)\n"
+                   "ctypes.CDLL('libcudart.so.13').cudaFree(ctypes.c_void_p(12345))")
+        done = subprocess.run([SIM, sys.executable, "-c", program], capture_output=True, text=True)
+        self.assertIn("sim: cudaFree", done.stderr)
 
 
 class Faults(unittest.TestCase):
