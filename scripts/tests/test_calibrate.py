@@ -59,7 +59,7 @@ class Calibrate(support.Sandbox):
         rows = data.read_rows(files.ROOT / files.RESULTS / "h200_calibration.csv")[1]
         self.assertEqual(derivation.needed(rows), rows)
         one = next(row for row in rows if row["experiment"] == "load")
-        more = [*rows, {**one, "setting": "source=nowhere"}, {**one, "experiment": "tensor", "setting": "of no rule"}]
+        more = [*rows, {**one, "setting": "source=nowhere"}, {**one, "experiment": "taste", "setting": "of no rule"}]
         self.assertEqual(derivation.needed(more), [*rows, more[-1]])
         missing = [row for row in more if row is not one]
         self.assertEqual(derivation.needed(missing), missing, "constants cannot be derived: all is kept")

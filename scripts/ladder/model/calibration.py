@@ -26,8 +26,8 @@ COLUMNS = ("experiment", "setting", "quantity", "value", "unit", "kind", "gpu", 
 MEASURED_COLUMNS = (*COLUMNS[:4], "low", "high", "samples", "unit")
 
 # Seconds after which an experiment is ended as hung; most take a few.
-EXPERIMENTS = {"topology": 60, "clocks": 30, "latency": 60, "sync": 60, "tensor": 60, "stores": 60, "launch": 60,
-               "load": 120, "residency": 120, "halves": 60, "power": 240}
+EXPERIMENTS = {"topology": 60, "clocks": 30, "latency": 60, "sync": 60, "stores": 60, "launch": 60, "load": 120,
+               "residency": 120, "halves": 60, "power": 240}
 
 
 class ExperimentFailed(Exception):

@@ -18,13 +18,12 @@ using harness::Failure;
 using harness::format;
 
 constexpr Experiment EXPERIMENTS[] = {
-    {"topology", "clocks, groups of SMs, halves of L2", run_topology},
+    {"topology", "multiprocessors and their clock", run_topology},
     {"clocks", "how far the clocks of GPCs part under load", run_clocks},
     {"latency", "one load at a time: boxes, hits and misses", run_latency},
     {"load", "bandwidth from DRAM and L2, of a GPC and of all, by shape of boxes", run_load},
     {"residency", "what L2 keeps", run_residency},
     {"halves", "what the halves of L2 get from DRAM", run_halves},
-    {"tensor", "issue and latency of MMAs", run_tensor},
     {"stores", "what an epilogue is made of", run_stores},
     {"sync", "barriers and signals", run_sync},
     {"launch", "launches and CTAs that follow one another", run_launch},

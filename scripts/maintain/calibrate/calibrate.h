@@ -113,7 +113,6 @@ void run_load(Context& context);
 void run_residency(Context& context);
 void run_clocks(Context& context);
 void run_halves(Context& context);
-void run_tensor(Context& context);
 void run_stores(Context& context);
 void run_sync(Context& context);
 void run_launch(Context& context);

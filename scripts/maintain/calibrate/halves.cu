@@ -1,5 +1,4 @@
-// L2 has two halves, and a GPC is at one of them. What do the halves get from DRAM when both read the same, and what
-// does the link between them carry?
+// L2 has two halves, and a GPC is at one of them. What do the halves get from DRAM when both read the same?
 #include <algorithm>
 
 #include "common/harness/text.h"
@@ -10,37 +9,6 @@ namespace calibrate {
 using harness::format;
 
 constexpr int STAGE = 32768;  // bytes: two boxes of 128 rows of 128 bytes
-
-/// The SMs of one half read more than it keeps, again and again. What is at home in the other half stays there, so that
-/// half of the bytes cross the link, one way, and half come from DRAM. With MMAs beside it the clock goes down.
-void cross_one_way(Context& context, const std::vector<int>& half_of, const Field& field) {
-  constexpr int REGION = 38 << 20;  // bytes: more than a half keeps, and less than twice that
-  const CUtensorMap map = field.map(Field::FLAT, 128, 64, mma::Swizzle::B128);
-  const auto readers = static_cast<int>(std::count(half_of.begin(), half_of.end(), 0));
-  for (const int mma_n : {0, 256}) {
-    Work work{.walk = {.k_blocks = context.scaled(REGION / STAGE / readers, 2), .row_step = 256},
-              .by_sm = true,
-              .repeat = context.scaled(mma_n > 0 ? 20'000 : 200, 1),
-              .stages = 4,
-              .mma_n = mma_n,
-              .mma_ns = context.scaled(400'000'000, 20'000)};
-    int placed = 0;
-    for (const int half : half_of) {
-      const int row = half == 0 ? placed++ * work.walk.k_blocks * 256 : 0;
-      work.tiles.push_back({row, row + 128});
-      work.roles.push_back(half == 0 ? STREAMS | MULTIPLIES : MULTIPLIES);
-    }
-    const WorkResult result = do_work(context, work, map, field);
-    int64_t begin = INT64_MAX, end = 0, blocks = 0;
-    for (const CtaRecord& r : result.ctas) {
-      if (r.blocks > 0) begin = std::min(begin, r.begin_ns), end = std::max(end, r.end_ns), blocks += r.blocks;
-    }
-    const std::string setting = format("source=other readers=%d mma=%d", readers, mma_n);
-    context.results.add(setting, "bytes over the link", "bytes/s",
-                        static_cast<double>(blocks) * STAGE / 2 / (1e-9 * static_cast<double>(end - begin)));
-    context.results.add(setting, "clock", "MHz", result.mhz());
-  }
-}
 
 /// One or two SMs of a half read the same, and so does the other half. Bytes in a second of each half, from its first
 /// beginning to its last end.
@@ -81,7 +49,6 @@ void run_halves(Context& context) {
     }
     context.results.add(setting, "clock", "MHz", result.mhz());
   }
-  cross_one_way(context, half_of, field);
 }
 
 }  // namespace calibrate

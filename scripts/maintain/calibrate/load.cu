@@ -7,11 +7,7 @@
 #include "common/ptx/mbarrier.cuh"
 #include "common/ptx/registers.cuh"
 #include "common/ptx/tma.cuh"
-#if LADDER_ARCH == 90
 #include "tensor_sm90.cuh"
-#else
-#include "tensor_sm100.cuh"
-#endif
 
 namespace calibrate {
 namespace {

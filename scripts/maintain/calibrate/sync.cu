@@ -57,7 +57,7 @@ void repeat(Context& context, const char* name, int warps) {
   context.results.add(format("instruction=%s warps=%d", name, warps), "one of a row", "cycles", Summary(values));
 }
 
-enum class Signal { LOCAL, REMOTE, REMOTE_RELEASE, CLUSTER_BARRIER };
+enum class Signal { LOCAL, REMOTE, CLUSTER_BARRIER };
 
 /// Two parties answer each other: warps 0 and 4 of a CTA, or warp 0 of two CTAs. Cycles of each round trip.
 template <Signal SIGNAL>
@@ -88,7 +88,6 @@ __global__ void ping_pong(int rounds, int* cycles) {
     if (threadIdx.x % 32 != 0) return;
     if constexpr (SIGNAL == Signal::LOCAL) ptx::mbarrier_arrive(other);
     if constexpr (SIGNAL == Signal::REMOTE) ptx::mbarrier_arrive_cluster(other);
-    if constexpr (SIGNAL == Signal::REMOTE_RELEASE) ptx::mbarrier_arrive_release_cluster(other);
   };
   if (warp == 0 || (!REMOTE && warp == 4) || SIGNAL == Signal::CLUSTER_BARRIER) {
     for (int round = 0; round < rounds; ++round) {
@@ -137,7 +136,6 @@ void run_sync(Context& context) {
   repeat<Instruction::BAR_SYNC>(context, "bar_sync", 4);
   measure_signal<Signal::LOCAL>(context, "mbarrier");
   measure_signal<Signal::REMOTE>(context, "mbarrier_cluster");
-  measure_signal<Signal::REMOTE_RELEASE>(context, "mbarrier_release_cluster");
   measure_signal<Signal::CLUSTER_BARRIER>(context, "cluster_barrier");
 }
 

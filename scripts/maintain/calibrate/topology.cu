@@ -1,10 +1,8 @@
 // What the GPU is made of: its clocks, which SMs belong to one GPC, and which half of L2 is near to each SM.
 #include <algorithm>
-#include <chrono>
 #include <cmath>
 #include <map>
 #include <numeric>
-#include <thread>
 
 #include "common/harness/text.h"
 #include "common/ptx/registers.cuh"
@@ -18,33 +16,25 @@ using harness::format;
 
 constexpr int ONE_CTA_PER_SM = 120 * 1024;  // bytes of shared memory
 
-struct Place {
-  uint32_t sm;
-};
-
 /// Stays long enough that all CTAs of the launch run at the same time, if there is room for them.
-__global__ void find_place(Place* places, int cycles) {
+__global__ void find_place(uint32_t* places, int cycles) {
   if (threadIdx.x != 0) return;
-  places[blockIdx.x].sm = ptx::smid();
+  places[blockIdx.x] = ptx::smid();
   for (const int64_t start = clock64(); clock64() - start < cycles;) {}
 }
 
 struct Clocks {
-  int64_t cycles, nanoseconds, tick;
+  int64_t cycles, nanoseconds;
 };
 
-/// One thread per SM counts cycles while `nanoseconds` pass, and the first also looks how the other clock ticks.
+/// One thread per SM counts cycles while `nanoseconds` pass, from one tick of their clock to another.
 __global__ void compare_clocks(Clocks* clocks, int64_t nanoseconds) {
   const int64_t start = ptx::globaltimer();
-  int64_t last = start, now = start, tick = 1 << 30;
-  while ((now = ptx::globaltimer()) == start) {}  // from one tick
+  int64_t now = start;
+  while ((now = ptx::globaltimer()) == start) {}
   const int64_t begin_ns = now, begin = clock64();
-  while (now < begin_ns + nanoseconds) {
-    last = now;
-    now = ptx::globaltimer();
-    if (now > last) tick = min(tick, now - last);
-  }
-  clocks[blockIdx.x] = {clock64() - begin, now - begin_ns, tick};  // to another
+  while (now < begin_ns + nanoseconds) now = ptx::globaltimer();
+  clocks[blockIdx.x] = {clock64() - begin, now - begin_ns};
 }
 
 /// The SM with this number loads each line, first to bring it to L2, then `rounds` times. Lowest latency of each.
@@ -72,7 +62,7 @@ class Groups {  // union and find
 };
 
 std::vector<uint32_t> places_of_clusters(const Context& context, int size, int clusters) {
-  const DeviceArray<Place> places(static_cast<size_t>(size) * clusters);
+  const DeviceArray<uint32_t> places(static_cast<size_t>(size) * clusters);
   cudaLaunchAttribute attribute{.id = cudaLaunchAttributeClusterDimension,
                                 .val = {.clusterDim = {static_cast<unsigned>(size), 1, 1}}};
   cudaLaunchConfig_t config{.gridDim = static_cast<unsigned>(size * clusters),
@@ -83,58 +73,7 @@ std::vector<uint32_t> places_of_clusters(const Context& context, int size, int c
                             .numAttrs = 1};
   harness::check(cudaLaunchKernelEx(&config, find_place, places.data(), 50'000), "launching clusters");
   context.synchronize("looking where clusters run");
-  std::vector<uint32_t> sms;
-  for (const Place& place : places.read()) sms.push_back(place.sm);
-  return sms;
-}
-
-void allow_shared_memory() {
-  harness::check(cudaFuncSetAttribute(find_place, cudaFuncAttributeMaxDynamicSharedMemorySize, ONE_CTA_PER_SM),
-                 "asking for shared memory");
-}
-
-void report_clocks(Context& context) {
-  const DeviceArray<Clocks> clocks(static_cast<size_t>(context.sms()));
-  compare_clocks<<<context.sms(), 1, 0, context.stream>>>(clocks.data(), context.scaled(20'000'000, 2'000));
-  harness::check(cudaGetLastError(), "launching a loop");
-  context.synchronize("comparing clocks");
-  std::vector<double> mhz, ticks;
-  for (const Clocks& c : clocks.read()) {
-    mhz.push_back(1e3 * static_cast<double>(c.cycles) / static_cast<double>(c.nanoseconds));
-    ticks.push_back(static_cast<double>(c.tick));
-  }
-  context.results.add("load=none", "clock", "MHz", Summary(mhz));
-  context.results.add("", "tick of globaltimer", "ns", Summary(ticks));
-  context.results.add("", "multiprocessors", "", context.sms());
-  context.results.add("", "l2 size", "bytes", static_cast<double>(context.device.properties.l2CacheSize));
-}
-
-/// CTAs by number, and where they run: in which order does the GPU fill its SMs?
-void report_dispatch(Context& context) {
-  for (const int size : {1, 2, 4}) {
-    const std::vector<uint32_t> sms = places_of_clusters(context, size, context.sms() / size);
-    for (size_t cta = 0; cta < sms.size(); ++cta)
-      context.results.add(format("cluster=%d cta=%zu", size, cta), "sm", "", static_cast<double>(sms[cta]));
-  }
-}
-
-/// As many clusters as the driver says find room at once, with one CTA per SM.
-void report_clusters(Context& context) {
-  harness::check(cudaFuncSetAttribute(find_place, cudaFuncAttributeNonPortableClusterSizeAllowed, 1),
-                 "allowing large clusters");
-  for (int size = 1; size <= 16; ++size) {
-    cudaLaunchAttribute attribute{.id = cudaLaunchAttributeClusterDimension,
-                                  .val = {.clusterDim = {static_cast<unsigned>(size), 1, 1}}};
-    const cudaLaunchConfig_t config{.gridDim = static_cast<unsigned>(context.sms() / size * size),
-                                    .blockDim = 32,
-                                    .dynamicSmemBytes = ONE_CTA_PER_SM,
-                                    .stream = context.stream,
-                                    .attrs = &attribute,
-                                    .numAttrs = 1};
-    int clusters = 0;
-    harness::check(cudaOccupancyMaxActiveClusters(&clusters, find_place, &config), "asking how many clusters fit");
-    context.results.add(format("cluster=%d", size), "clusters at once", "", clusters);
-  }
+  return places.read();
 }
 
 /// Lines that are near to one SM are far from another. The pattern of an SM's latencies tells on which side it is.
@@ -182,26 +121,11 @@ LineLatencies time_all_lines(const Context& context) {
   return {lines, latencies.read()};
 }
 
-void report_halves(Context& context) {
-  const LineLatencies measured = time_all_lines(context);
-  for (int sm = 0; sm < context.sms(); ++sm) {
-    if (!measured.knows(sm)) continue;
-    const std::string setting = format("sm=%d", sm);
-    context.results.add(setting, "likeness to sm 0", "", measured.likeness(sm, 0));
-    context.results.add(setting, "latency of a line", "cycles", Summary(measured.of(sm)));
-  }
-  std::map<int, int> histogram;
-  for (const int latency : measured.cycles) {
-    if (latency > 0) ++histogram[latency / 10 * 10];
-  }
-  for (const auto& [cycles, count] : histogram)
-    context.results.add(format("from=%d to=%d", cycles, cycles + 10), "lines with such a latency", "", count);
-}
-
 }  // namespace
 
 std::vector<std::vector<int>> find_gpcs(const Context& context) {
-  allow_shared_memory();
+  harness::check(cudaFuncSetAttribute(find_place, cudaFuncAttributeMaxDynamicSharedMemorySize, ONE_CTA_PER_SM),
+                 "asking for shared memory");
   Groups groups(context.sms());
   for (int repeat = 0; repeat < context.scaled(3, 1); ++repeat) {
     for (int size = 2; size <= std::min(8, context.sms()); ++size) {
@@ -227,19 +151,19 @@ std::vector<int> find_halves(const Context& context) {
 }
 
 void run_topology(Context& context) {
-  allow_shared_memory();
-  report_clocks(context);
-  const auto gpcs = find_gpcs(context);
-  for (size_t gpc = 0; gpc < gpcs.size(); ++gpc) {
-    for (const int sm : gpcs[gpc]) context.results.add(format("sm=%d", sm), "gpc", "", static_cast<double>(gpc));
-  }
-  report_dispatch(context);
-  report_clusters(context);
-  report_halves(context);
+  const DeviceArray<Clocks> clocks(static_cast<size_t>(context.sms()));
+  compare_clocks<<<context.sms(), 1, 0, context.stream>>>(clocks.data(), context.scaled(20'000'000, 2'000));
+  harness::check(cudaGetLastError(), "launching a loop");
+  context.synchronize("comparing clocks");
+  std::vector<double> mhz;
+  for (const Clocks& c : clocks.read())
+    mhz.push_back(1e3 * static_cast<double>(c.cycles) / static_cast<double>(c.nanoseconds));
+  context.results.add("load=none", "clock", "MHz", Summary(mhz));
+  context.results.add("", "multiprocessors", "", context.sms());
 }
 
 /// GPCs have clocks of their own, which diverge where the chip reaches its power limit. All SMs multiply and load,
-/// first in a burst on a cool chip, then for as long as it takes to be held at the limit.
+/// first for as long as it takes to be held at the limit.
 void run_clocks(Context& context) {
   const auto gpcs = find_gpcs(context);
   const Field field(context, std::size_t{1} << 25);
@@ -250,20 +174,17 @@ void run_clocks(Context& context) {
     const int row = cta * walk.k_blocks * walk.row_step;
     work.tiles.push_back({row, row + walk.row_step / 2});
   }
-  std::this_thread::sleep_for(std::chrono::milliseconds(context.scaled(1000, 0)));
-  for (const auto& [mode, repeat] :
-       {std::pair("burst", 1'500), std::pair("warm", 250'000), std::pair("sustained", 1'500)}) {
-    work.repeat = context.scaled(repeat, 2);
-    const WorkResult result = do_work(context, work, map, field);
-    std::vector<double> mhz(static_cast<size_t>(context.sms()), 0);
-    for (const CtaRecord& r : result.ctas)
-      mhz[r.sm] = 1e3 * static_cast<double>(r.end_cycle - r.begin_cycle) / static_cast<double>(r.end_ns - r.begin_ns);
-    for (size_t gpc = 0; gpc < gpcs.size(); ++gpc) {
-      if (gpcs[gpc].size() < 8 && !context.quick) continue;  // a part of a GPC, whose few readings differ by more
-      std::vector<double> of_gpc;
-      for (const int sm : gpcs[gpc]) of_gpc.push_back(mhz[static_cast<size_t>(sm)]);
-      context.results.add(format("load=%s gpc=%zu", mode, gpc), "clock", "MHz", Summary(of_gpc));
-    }
+  work.repeat = context.scaled(250'000, 2);
+  do_work(context, work, map, field);
+  work.repeat = context.scaled(1'500, 2);
+  std::vector<double> mhz(static_cast<size_t>(context.sms()), 0);
+  for (const CtaRecord& r : do_work(context, work, map, field).ctas)
+    mhz[r.sm] = 1e3 * static_cast<double>(r.end_cycle - r.begin_cycle) / static_cast<double>(r.end_ns - r.begin_ns);
+  for (size_t gpc = 0; gpc < gpcs.size(); ++gpc) {
+    if (gpcs[gpc].size() < 8 && !context.quick) continue;  // a part of a GPC, whose few readings differ by more
+    std::vector<double> of_gpc;
+    for (const int sm : gpcs[gpc]) of_gpc.push_back(mhz[static_cast<size_t>(sm)]);
+    context.results.add(format("load=sustained gpc=%zu", gpc), "clock", "MHz", Summary(of_gpc));
   }
 }
 
