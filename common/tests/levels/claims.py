@@ -121,9 +121,8 @@ class Pages(unittest.TestCase):
     @staticmethod
     def barrier_of(launch: Launch, operation: int) -> int:
         """Where the barrier is, in dynamic shared memory, that a signal arrives at."""
-        return next((event.barrier.place for event in launch.events
-                     if event.barrier is not None and event.actor is not None and event.actor.operation == operation),
-                    -1)
+        return next((event.barrier for event in launch.events
+                     if event.barrier is not None and event.operation == operation), -1)
 
     def test_level_08_frees_the_accumulator_before_it_stores(self) -> None:
         self.assertTrue(self.early_release(program(8)))

@@ -1,4 +1,5 @@
-"""The events of a trace, by name instead of by number: what common/sim/timing/trace.cpp writes, checked and typed."""
+"""The events of a trace, as common/sim/timing/trace.cpp writes them: what claims are measured by. The page's own
+reader, with all members, is assets/trace.js."""
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
@@ -8,26 +9,6 @@ from typing import Any, Callable, Optional
 from ladder.sim.traces import TraceError, require_version, to_cycles
 
 CTAS_PER_LAUNCH = 1_000_000  # a process of the trace is a launch and a CTA
-
-
-@dataclass(frozen=True)
-class BarrierKey:
-    """Which barrier. An mbarrier is named by its offset in dynamic shared memory, others by their number."""
-
-    kind: str  # mbarrier, named or cluster
-    cta: int  # -1: the cluster's
-    place: int
-
-
-@dataclass(frozen=True)
-class Actor:
-    """The actor of an event: an operation, by its event's number, or a warp."""
-
-    operation: Optional[int] = None
-    cta: int = 0
-    warp: int = 0
-    source: str = ""
-    at: int = 0
 
 
 @dataclass(frozen=True)
@@ -49,32 +30,19 @@ class Event:
     kind: str  # run, wait, operation, barrier or report
     name: str
     cta: int
-    track: int  # thread of the trace
     begin: int
     end: int
-    source: str = ""
-    last_source: str = ""  # of a run
-    is_open: bool = False  # it has not ended
-    barrier: Optional[BarrierKey] = None
-    parity: int = -1
-    actor: Optional[Actor] = None  # what ended a wait, or changed a barrier
-    amount: int = 0
-    phase: int = 0
-    pending: int = 0
-    tx: int = 0
-    completes: bool = False
+    barrier: Optional[int] = None  # an mbarrier's offset in dynamic shared memory, or a named barrier's number
+    operation: Optional[int] = None  # that ended a wait, or changed a barrier
     warp: int = -1  # that issued an operation, or that a report is about
     issued: int = 0
     seen: int = 0
-    after: Optional[int] = None  # the operation that started it
     bytes: int = 0
     overwrites: bool = False
     tensor: int = 0  # where in global memory it begins
     coordinates: tuple[int, ...] = ()
     extent: tuple[int, ...] = ()
     places: tuple[Place, ...] = ()
-    descriptors: tuple[str, ...] = ()
-    sides: tuple[Actor, ...] = ()  # of a report: what conflicts, the earlier one first
 
 
 @dataclass
@@ -124,43 +92,20 @@ def read(trace: Any, kinds: Collection[str] = ()) -> tuple[str, list[Launch]]:
     return str(head.get("gpu", "")), found
 
 
-_AS_THEY_ARE = {"parity", "warp", "amount", "phase", "pending", "tx", "completes", "after", "bytes", "overwrites",
-                "tensor"}
-
-
 def _event(item: Mapping[str, Any], cycles: Callable[[float], int]) -> Event:
     more = item["args"]
     begin = cycles(item["ts"])
-    event = Event(item["id"], item["cat"], item["name"], item["pid"] % CTAS_PER_LAUNCH, item["tid"], begin,
-                  begin + cycles(item.get("dur", 0)), more.get("source", ""), more.get("last_source", ""),
-                  more.get("open", False))
-    if "barrier" in more:
-        event.barrier = _barrier(more["barrier"])
-    who = more.get("released_by") or more.get("by")
-    if who:
-        event.actor = _actor(who, cycles)
-    event.sides = tuple(_actor(side, cycles) for side in more.get("sides", ()))
-    for name in _AS_THEY_ARE & more.keys():
+    barrier = more.get("barrier", {})
+    event = Event(item["id"], item["cat"], item["name"], item["pid"] % CTAS_PER_LAUNCH, begin,
+                  begin + cycles(item.get("dur", 0)), barrier.get("offset", barrier.get("number")),
+                  (more.get("released_by") or more.get("by") or {}).get("operation"))
+    for name in {"warp", "bytes", "overwrites", "tensor"} & more.keys():
         setattr(event, name, more[name])
     if event.kind == "operation":
         event.issued, event.seen = cycles(more["issued"]), cycles(more["seen"])
         event.coordinates, event.extent = tuple(more.get("coordinates", ())), tuple(more.get("extent", ()))
         event.places = tuple(_place(place) for place in more.get("places", ()))
-        event.descriptors = tuple(more.get("descriptors", ()))
     return event
-
-
-def _actor(item: Mapping[str, Any], cycles: Callable[[float], int]) -> Actor:
-    return Actor(item.get("operation"), item.get("cta", 0), item.get("warp", 0), item.get("source", ""),
-                 cycles(item.get("at", 0)))
-
-
-def _barrier(item: Mapping[str, Any]) -> BarrierKey:
-    if "offset" in item:
-        return BarrierKey("mbarrier", item["cta"], item["offset"])
-    if "number" in item:
-        return BarrierKey("named", item["cta"], item["number"])
-    return BarrierKey("cluster", -1, 0)
 
 
 SPACES = {"offset": "shared", "column": "tensor", "warp": "registers"}
