@@ -2,6 +2,9 @@
 
 #include <gtest/gtest.h>
 
+#include <iterator>
+#include <sstream>
+
 #include "common/harness/failure.h"
 
 namespace harness {
@@ -10,6 +13,13 @@ namespace {
 Options parse(std::vector<const char*> arguments) {
   arguments.insert(arguments.begin(), "level");
   return parse_arguments(static_cast<int>(arguments.size()), arguments.data());
+}
+Options parse_line(const std::string& words) {
+  std::istringstream stream(words);
+  const std::vector<std::string> split{std::istream_iterator<std::string>(stream), {}};
+  std::vector<const char*> arguments;
+  for (const std::string& word : split) arguments.push_back(word.c_str());
+  return parse(arguments);
 }
 
 /// The sentence of the usage error that the arguments, or the shapes they ask for, lead to.
@@ -44,31 +54,9 @@ TEST(Arguments, Defaults) {
 }
 
 TEST(Arguments, AllOptions) {
-  const Options options = parse({"--m",
-                                 "5",
-                                 "--n",
-                                 "16",
-                                 "--k=24",
-                                 "--verify",
-                                 "sample",
-                                 "--init",
-                                 "int",
-                                 "--seed",
-                                 "18446744073709551615",
-                                 "--config",
-                                 "x",
-                                 "--launches",
-                                 "3",
-                                 "--digest",
-                                 "--burst",
-                                 "--rounds",
-                                 "12",
-                                 "--budget",
-                                 "0.5",
-                                 "--json",
-                                 "j",
-                                 "--csv",
-                                 "c"});
+  const Options options = parse_line(
+      "--m 5 --n 16 --k=24 --verify sample --init int --seed 18446744073709551615 --config x --launches 3 --digest "
+      "--burst --rounds 12 --budget 0.5 --json j --csv c");
   EXPECT_EQ(shapes(options, 4096), (std::vector<Shape>{{5, 16, 24}}));
   EXPECT_EQ(options.verify, Verify::sample);
   EXPECT_EQ(options.init, Init::integer);

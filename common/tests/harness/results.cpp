@@ -1,14 +1,8 @@
 #include "common/harness/results.h"
 
-#include <fcntl.h>
 #include <gtest/gtest.h>
-#include <sys/stat.h>
-#include <sys/wait.h>
-#include <unistd.h>
 
 #include <cmath>
-#include <set>
-#include <sstream>
 
 #include "common/harness/failure.h"
 #include "common/harness/report.h"
@@ -101,52 +95,6 @@ TEST(ResultFile, JsonBesideSomethingElseIsRefused) {
   EXPECT_EQ(read_file(path), "name,m\nx,1\n");
 }
 
-TEST(ResultFile, ManyProcessesAddAtATime) {
-  constexpr int PROCESSES = 12, ROWS = 20;
-  const test::TemporaryFolder folder;
-  for (const auto format : {ResultFile::Format::csv, ResultFile::Format::json}) {
-    const std::string path = folder.file(format == ResultFile::Format::csv ? "all.csv" : "all.jsonl");
-    std::vector<pid_t> children;
-    for (int i = 0; i < PROCESSES; ++i) {
-      children.push_back(::fork());
-      if (children.back() != 0) continue;
-      ResultFile file(path, format, "process,row");
-      for (int row = 0; row < ROWS; ++row) file.add({{"process", std::int64_t{i}}, {"row", std::int64_t{row}}});
-      ::_exit(0);
-    }
-    for (const pid_t child : children) {
-      int status = -1;
-      ::waitpid(child, &status, 0);
-      EXPECT_EQ(status, 0);
-    }
-    std::istringstream text(read_file(path));
-    std::multiset<std::string> lines, expected;
-    for (std::string line; std::getline(text, line);) lines.insert(line);
-    if (format == ResultFile::Format::csv) expected.insert("process,row");
-    for (int i = 0; i < PROCESSES * ROWS; ++i) {
-      const Record record = {{"process", std::int64_t{i / ROWS}}, {"row", std::int64_t{i % ROWS}}};
-      expected.insert(format == ResultFile::Format::csv ? csv_row(record) : json_object(record));
-    }
-    EXPECT_EQ(lines, expected);
-  }
-  EXPECT_EQ(folder.names(), (std::vector<std::string>{"all.csv", "all.jsonl"}));
-}
-
-TEST(ResultFile, KeepsModeAndLinks) {
-  const test::TemporaryFolder folder;
-  const std::string target = folder.file("target"), link = folder.file("link");
-  write_file(target, "");
-  ASSERT_EQ(::chmod(target.c_str(), 0640), 0);
-  ASSERT_EQ(::symlink("target", link.c_str()), 0);
-  ResultFile(link, ResultFile::Format::csv, HEADER).add(RECORD);
-  struct stat status;
-  ASSERT_EQ(::lstat(link.c_str(), &status), 0);
-  EXPECT_TRUE(S_ISLNK(status.st_mode));
-  ASSERT_EQ(::stat(target.c_str(), &status), 0);
-  EXPECT_EQ(status.st_mode & 0777, 0640u);
-  EXPECT_EQ(read_file(target), HEADER + "\n" + ROW + "\n");
-}
-
 TEST(ResultFile, RefusesWhatCannotBeWritten) {
   const test::TemporaryFolder folder;
   write_file(folder.file("file"), "");
@@ -155,29 +103,6 @@ TEST(ResultFile, RefusesWhatCannotBeWritten) {
   EXPECT_NE(refusal(folder.file("")).find("directory"), std::string::npos);
   EXPECT_NE(refusal("/proc/x.json", ResultFile::Format::json).find("cannot be written"), std::string::npos);
   EXPECT_EQ(folder.names(), std::vector<std::string>{"file"});
-}
-
-TEST(ResultFile, WritesToDevicesDirectly) {
-  struct stat status;
-  ResultFile(std::string("/dev/null"), ResultFile::Format::csv, HEADER).add(RECORD);
-  ASSERT_EQ(::stat("/dev/null", &status), 0);
-  EXPECT_TRUE(S_ISCHR(status.st_mode));
-  ResultFile full("/dev/full", ResultFile::Format::json, HEADER);
-  EXPECT_THROW(full.add(RECORD), Failure);
-}
-
-TEST(ResultFile, AppendsToAnOpenFileBehindDev) {
-  const test::TemporaryFolder folder;
-  const std::string path = folder.file("out");
-  std::FILE* open_file = std::fopen(path.c_str(), "w");
-  ASSERT_NE(open_file, nullptr);
-  ResultFile file("/dev/fd/" + std::to_string(::fileno(open_file)), ResultFile::Format::json, HEADER);
-  std::fputs("before\n", open_file);
-  std::fflush(open_file);
-  file.add({{"n", std::int64_t{1}}});
-  std::fputs("after\n", open_file);
-  std::fclose(open_file);
-  EXPECT_EQ(read_file(path), "before\n{\"n\": 1}\nafter\n");
 }
 
 TEST(Record, BeginsWithTheAgreedColumns) {

@@ -348,109 +348,34 @@ TEST(Symbols, PerThreadNamesAreThereWhereThePlainOnesAre) {
   }
 }
 
+/// As strong symbols: what the toolkit has beside these may be weak ones, which say that they are missing.
+const char* const USED = R"(
+    __cudaRegisterFatBinary __cudaRegisterFatBinaryEnd __cudaUnregisterFatBinary __cudaRegisterFunction
+    __cudaRegisterVar __cudaRegisterManagedVar __cudaInitModule __cudaPushCallConfiguration __cudaPopCallConfiguration
+    __cudaGetKernel __cudaLaunchKernel cudaLaunchKernel cudaLaunchKernelExC cudaLaunchCooperativeKernel
+    cudaFuncSetAttribute cudaFuncGetAttributes cudaFuncSetCacheConfig cudaOccupancyMaxActiveClusters
+    cudaOccupancyMaxPotentialClusterSize cudaOccupancyMaxActiveBlocksPerMultiprocessor
+    cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags cudaOccupancyAvailableDynamicSMemPerBlock
+    cudaGetDeviceProperties cudaDeviceGetAttribute cudaGetDriverEntryPointByVersion cudaGetDriverEntryPoint
+    cudaDriverGetVersion cudaRuntimeGetVersion cudaMalloc cudaFree cudaMallocHost cudaHostAlloc cudaFreeHost
+    cudaMallocAsync cudaFreeAsync cudaMallocManaged cudaMallocPitch cudaMemcpy cudaMemcpyAsync cudaMemcpy2D
+    cudaMemcpy2DAsync cudaMemcpy3D cudaMemcpyToSymbol cudaMemcpyFromSymbol cudaMemcpyPeer cudaMemset cudaMemsetAsync
+    cudaMemset2D cudaGetSymbolAddress cudaGetSymbolSize cudaPointerGetAttributes cudaMemGetInfo cudaHostRegister
+    cudaHostUnregister cudaHostGetDevicePointer cudaStreamCreate cudaStreamCreateWithFlags cudaStreamCreateWithPriority
+    cudaStreamDestroy cudaStreamSynchronize cudaStreamQuery cudaStreamWaitEvent cudaStreamIsCapturing
+    cudaStreamGetCaptureInfo cudaStreamAddCallback cudaLaunchHostFunc cudaEventCreate cudaEventCreateWithFlags
+    cudaEventRecord cudaEventQuery cudaEventSynchronize cudaEventElapsedTime cudaEventDestroy cudaSetDevice
+    cudaGetDevice cudaGetDeviceCount cudaDeviceSynchronize cudaDeviceReset cudaDeviceSetLimit cudaDeviceGetLimit
+    cudaDeviceSetCacheConfig cudaCtxResetPersistingL2Cache cudaGetLastError cudaPeekAtLastError cudaGetErrorString
+    cudaGetErrorName cudaProfilerStart cudaProfilerStop cuTensorMapEncodeTiled cuGetErrorString cuGetErrorName cuInit
+    cuDriverGetVersion cuDeviceGet cuDeviceGetCount cuDeviceGetName cuDeviceGetAttribute cuGetProcAddress_v2
+    cuCtxGetCurrent
+)";
+
 TEST(Symbols, WhatProgramsUseIsImplemented) {
   const Symbols ours = symbols_of(SIM_LIBRARIES "/libcudart.so.13");
-  for (const char* name : {"__cudaRegisterFatBinary",
-                           "__cudaRegisterFatBinaryEnd",
-                           "__cudaUnregisterFatBinary",
-                           "__cudaRegisterFunction",
-                           "__cudaRegisterVar",
-                           "__cudaRegisterManagedVar",
-                           "__cudaInitModule",
-                           "__cudaPushCallConfiguration",
-                           "__cudaPopCallConfiguration",
-                           "__cudaGetKernel",
-                           "__cudaLaunchKernel",
-                           "cudaLaunchKernel",
-                           "cudaLaunchKernelExC",
-                           "cudaLaunchCooperativeKernel",
-                           "cudaFuncSetAttribute",
-                           "cudaFuncGetAttributes",
-                           "cudaFuncSetCacheConfig",
-                           "cudaOccupancyMaxActiveClusters",
-                           "cudaOccupancyMaxPotentialClusterSize",
-                           "cudaOccupancyMaxActiveBlocksPerMultiprocessor",
-                           "cudaOccupancyMaxActiveBlocksPerMultiprocessorWithFlags",
-                           "cudaOccupancyAvailableDynamicSMemPerBlock",
-                           "cudaGetDeviceProperties",
-                           "cudaDeviceGetAttribute",
-                           "cudaGetDriverEntryPointByVersion",
-                           "cudaGetDriverEntryPoint",
-                           "cudaDriverGetVersion",
-                           "cudaRuntimeGetVersion",
-                           "cudaMalloc",
-                           "cudaFree",
-                           "cudaMallocHost",
-                           "cudaHostAlloc",
-                           "cudaFreeHost",
-                           "cudaMallocAsync",
-                           "cudaFreeAsync",
-                           "cudaMallocManaged",
-                           "cudaMallocPitch",
-                           "cudaMemcpy",
-                           "cudaMemcpyAsync",
-                           "cudaMemcpy2D",
-                           "cudaMemcpy2DAsync",
-                           "cudaMemcpy3D",
-                           "cudaMemcpyToSymbol",
-                           "cudaMemcpyFromSymbol",
-                           "cudaMemcpyPeer",
-                           "cudaMemset",
-                           "cudaMemsetAsync",
-                           "cudaMemset2D",
-                           "cudaGetSymbolAddress",
-                           "cudaGetSymbolSize",
-                           "cudaPointerGetAttributes",
-                           "cudaMemGetInfo",
-                           "cudaHostRegister",
-                           "cudaHostUnregister",
-                           "cudaHostGetDevicePointer",
-                           "cudaStreamCreate",
-                           "cudaStreamCreateWithFlags",
-                           "cudaStreamCreateWithPriority",
-                           "cudaStreamDestroy",
-                           "cudaStreamSynchronize",
-                           "cudaStreamQuery",
-                           "cudaStreamWaitEvent",
-                           "cudaStreamIsCapturing",
-                           "cudaStreamGetCaptureInfo",
-                           "cudaStreamAddCallback",
-                           "cudaLaunchHostFunc",
-                           "cudaEventCreate",
-                           "cudaEventCreateWithFlags",
-                           "cudaEventRecord",
-                           "cudaEventQuery",
-                           "cudaEventSynchronize",
-                           "cudaEventElapsedTime",
-                           "cudaEventDestroy",
-                           "cudaSetDevice",
-                           "cudaGetDevice",
-                           "cudaGetDeviceCount",
-                           "cudaDeviceSynchronize",
-                           "cudaDeviceReset",
-                           "cudaDeviceSetLimit",
-                           "cudaDeviceGetLimit",
-                           "cudaDeviceSetCacheConfig",
-                           "cudaCtxResetPersistingL2Cache",
-                           "cudaGetLastError",
-                           "cudaPeekAtLastError",
-                           "cudaGetErrorString",
-                           "cudaGetErrorName",
-                           "cudaProfilerStart",
-                           "cudaProfilerStop",
-                           "cuTensorMapEncodeTiled",
-                           "cuGetErrorString",
-                           "cuGetErrorName",
-                           "cuInit",
-                           "cuDriverGetVersion",
-                           "cuDeviceGet",
-                           "cuDeviceGetCount",
-                           "cuDeviceGetName",
-                           "cuDeviceGetAttribute",
-                           "cuGetProcAddress_v2",
-                           "cuCtxGetCurrent"}) {
-    EXPECT_EQ(ours.strong.count(name + VERSION), 1u) << name;
-  }
+  std::stringstream used(USED);
+  for (std::string name; used >> name;) EXPECT_EQ(ours.strong.count(name + VERSION), 1u) << name;
 }
 
 }  // namespace
