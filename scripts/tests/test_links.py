@@ -10,31 +10,27 @@ from pathlib import Path
 from typing import Optional
 from urllib.parse import unquote
 
+from ladder.site import pages
 from tests import support
 
 ROOT = support.ROOT
-FENCE = re.compile(r"^ *(```+|~~~+).*?^ *\1 *$", re.MULTILINE | re.DOTALL)
 COMMENT = re.compile(r"<!--.*?-->", re.DOTALL)
-CODE = re.compile(r"(`+)(?!`).+?(?<!`)\1(?!`)", re.DOTALL)
 LINKS = (re.compile(r"\]\(\s*<?([^()\s>]*(?:\([^()\s]*\)[^()\s>]*)*)>?(?:\s+[\"'(][^)]*)?\)"),  # [text](target "title")
          re.compile(r"^ {0,3}\[[^\]]+\]:\s*<?(\S+?)>?(?:\s|$)", re.MULTILINE),  # [reference]: target
          re.compile(r"<(?:a|img|source)\b[^>]*?\b(?:href|src|srcset)=[\"']([^\"']+)[\"']"))
 HEADING = re.compile(r"^ {0,3}#{1,6}\s+(.*?)(?:\s+#+)?\s*$", re.MULTILINE)
 ANCHOR = re.compile(r"<\w+\b[^>]*?\b(?:id|name)=[\"']([^\"']+)[\"']")
-EXTERNAL = re.compile(r"[a-z][a-z0-9+.-]*:|//", re.IGNORECASE)
 
 
 @cache
 def files(root: Path) -> frozenset[Path]:
     """What is in the repository, or would be with the next commit; without git, what is there."""
     try:
-        answer = subprocess.run(["git", "-C", str(root), "ls-files", "-coz", "--exclude-standard"], capture_output=True,
-                                text=True, check=True)
-        named = [root / name for name in answer.stdout.split("\0") if name]
+        return frozenset(root / name for name in pages.tracked(root))
     except (OSError, subprocess.CalledProcessError):
         hidden = {".git", "build", ".venv", ".cuda"}
-        named = [path for path in root.rglob("*") if not hidden & set(path.relative_to(root).parts)]
-    return frozenset(path for path in named if path.is_file())
+        return frozenset(path for path in root.rglob("*")
+                         if path.is_file() and not hidden & set(path.relative_to(root).parts))
 
 
 @cache
@@ -44,7 +40,7 @@ def folders(root: Path) -> frozenset[Path]:
 
 def links(text: str) -> Iterator[str]:
     """The targets of links and images. In code there are none."""
-    text = CODE.sub("", COMMENT.sub("", FENCE.sub("", text)))
+    text = COMMENT.sub("", pages.remove_code(text))
     for pattern in LINKS:
         yield from pattern.findall(text)
 
@@ -52,11 +48,11 @@ def links(text: str) -> Iterator[str]:
 @cache
 def anchors(page: Path) -> frozenset[str]:
     """Where one can jump to in a page, with the names that GitHub gives to headings."""
-    text = COMMENT.sub("", FENCE.sub("", page.read_text(encoding="utf-8")))
+    text = COMMENT.sub("", pages.FENCE.sub("", page.read_text(encoding="utf-8")))
     found: dict[str, int] = {}
     for heading in HEADING.findall(text):
         shown = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", heading)  # of a link, its text
-        name = re.sub(r"[^\w\- ]", "", shown.lower()).replace(" ", "-")
+        name = pages.slug(shown)
         found[name] = found.get(name, -1) + 1
     names = {f"{name}-{i}" if i else name for name, count in found.items() for i in range(count + 1)}
     return frozenset(names | set(ANCHOR.findall(text)))
@@ -64,7 +60,7 @@ def anchors(page: Path) -> frozenset[str]:
 
 def broken(root: Path, page: Path, target: str) -> Optional[str]:
     """Why a link leads nowhere; None if it leads somewhere, or out of the repository."""
-    if EXTERNAL.match(target):
+    if pages.EXTERNAL.match(target):
         return None
     name, _, anchor = unquote(target).partition("#")
     path = (page.parent / name).resolve() if name else page
@@ -82,8 +78,8 @@ def broken(root: Path, page: Path, target: str) -> Optional[str]:
 
 
 def all_broken(root: Path) -> list[str]:
-    pages = sorted(path for path in files(root) if path.suffix == ".md")
-    return [f"{page.relative_to(root)}: {target} {reason}" for page in pages
+    return [f"{page.relative_to(root)}: {target} {reason}"
+            for page in sorted(path for path in files(root) if path.suffix == ".md")
             for target in links(page.read_text(encoding="utf-8")) if (reason := broken(root, page, target))]
 
 
