@@ -127,7 +127,7 @@ def main() -> int:
             raise command.UsageError("--resume has to know the commit: LADDER_COMMIT can say it.")
         tasks = [task for task in tasks if not measure.is_recorded(measurement, task)]
     if not options.no_build:
-        measure.build(levels, gpu.arch)
+        measure.build(names.target(level, gpu.arch) for level in levels)
         lab.build_ablations(list({task.ablation.path: task.ablation for task in tasks if task.ablation}.values()),
                             lab.Build(options.build.resolve()), os.cpu_count() or 1)
         if options.steps:

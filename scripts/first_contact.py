@@ -17,9 +17,7 @@ from __future__ import annotations
 import argparse
 import json
 import shutil
-import subprocess
 import time
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import Optional
 
@@ -82,8 +80,8 @@ def build(run: visit.Run, parts: list[str]) -> None:
         targets += [f"{kind}_{names.target(level, run.arch)}" for kind in ("cycles", "plain")
                     for level in filter(names.number_of, levels)]
         targets += ["calibrate_sm90"] * (run.arch == 90)
-    if targets and subprocess.run([files.SCRIPTS / "build.sh", *targets], check=False).returncode != 0:
-        raise command.Failure("the programs could not be built.")
+    if targets:
+        measure.build(targets, "programs")
 
 
 def record(build_folder: Path) -> int:
@@ -107,7 +105,7 @@ def open_state(folder: Path, gpu: str, arch: int, simulated: bool, fresh: bool) 
     folder.mkdir(parents=True, exist_ok=True)
     state = State(folder / NAME)
     begin = {"name": "begin", "format": FORMAT, "gpu": gpu, "arch": arch, "simulated": simulated,
-             "commit": files.commit_id(), "date": datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")}
+             "commit": files.commit_id(), "date": files.now()}
     if not state.records:
         state.add(begin)
     for what in ("gpu", "arch", "commit"):

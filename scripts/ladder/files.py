@@ -8,6 +8,7 @@ import os
 import subprocess
 import tempfile
 from collections.abc import Iterator
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any, Optional
 
@@ -114,6 +115,11 @@ def _git(root: Path, *arguments: str) -> Optional[str]:
     except OSError:
         return None
     return answer.stdout.strip() if answer.returncode == 0 else None
+
+
+def now() -> str:
+    """The date of what is measured now."""
+    return datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
 def commit_id(root: Path = ROOT) -> str:

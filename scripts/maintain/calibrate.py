@@ -13,7 +13,6 @@ on.
 from __future__ import annotations
 
 import argparse
-import subprocess
 from pathlib import Path
 
 from ladder import command, files
@@ -48,9 +47,8 @@ def main() -> int:
         arch, output = gpu.arch, options.output or measure.output_beside(gpu, "calibration.csv")
     measure.check_columns(output, calibration.COLUMNS, "calibrate.py")
     run = calibration.Calibration(options.build, arch, output, options.simulate)
-    build = [str(files.SCRIPTS / "build.sh"), run.program.name]
-    if not options.no_build and subprocess.run(build, check=False).returncode != 0:
-        raise command.Failure("the micro-benchmarks could not be built.")
+    if not options.no_build:
+        measure.build([run.program.name], "micro-benchmarks")
     return calibration.perform(run, experiments)
 
 

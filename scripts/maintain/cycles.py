@@ -15,7 +15,6 @@ Exit codes: 0 all measured; 1 a level failed; 2 wrong command line, or not built
 from __future__ import annotations
 
 import argparse
-import subprocess
 from pathlib import Path
 
 from ladder import command, files
@@ -51,9 +50,7 @@ def main() -> int:
     run = ground_truth.Recording(options.build, gpu.arch, output, sizes, options.waits)
     if not options.no_build:
         noting = run.waits_program if options.waits else run.program
-        targets = [path.name for level in levels for path in (noting(level), run.plain_program(level))]
-        if subprocess.run([files.SCRIPTS / "build.sh", *targets], check=False).returncode != 0:
-            raise command.Failure("the levels could not be built.")
+        measure.build(path.name for level in levels for path in (noting(level), run.plain_program(level)))
     return ground_truth.perform(run, levels)
 
 

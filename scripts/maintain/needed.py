@@ -25,7 +25,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import subprocess
 from collections import Counter
 from collections.abc import Sequence
 from functools import partial
@@ -182,10 +181,8 @@ def count(levels: Sequence[str], options: argparse.Namespace) -> int:
     measure.check_columns(tool_output, hardware.TOOL_COLUMNS, "needed.py --device gpu")
     sizes = shapes.parse_sizes(options.sizes or (hardware.QUICK_SIZES if options.simulate else hardware.SIZES))
     targets = [names.target(level, arch) for level in levels if names.has_kernel(level, arch)]
-    if not options.no_build and subprocess.run([files.SCRIPTS / "build.sh", *targets,
-                                                *(f"without_{target}" for target in targets)],
-                                               check=False).returncode != 0:
-        raise command.Failure("the levels could not be built.")
+    if not options.no_build:
+        measure.build([*targets, *(f"without_{target}" for target in targets)])
     experiment = hardware.Experiment(output, tool_output, sizes, 1 if options.simulate else options.launches,
                                      options.simulate, options.jobs or 2, options.weaken)
     command.heed_sigterm("what was counted so far is recorded")

@@ -52,7 +52,7 @@ def main() -> int:
     gpu = measure.find_gpu()
     levels = [level for level in levels if names.has_kernel(level, gpu.arch)]
     if not options.no_build:
-        measure.build(levels, gpu.arch)
+        measure.build(names.target(level, gpu.arch) for level in levels)
     run = profiling.Profile(options.build, gpu, options.output or measure.output_beside(gpu, "profile.csv"))
     if options.only != "timers":
         profiling.count_all(run, levels, sizes)

@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import csv
 import sys
-from datetime import datetime, timezone
 from functools import partial
 from pathlib import Path
 
@@ -57,7 +56,7 @@ def main() -> int:
               f"torch's; {mine:.1f} us, torch {theirs:.1f} us: {ratio:.3f} of its speed", flush=True)
         rows.append([m, n, k, f"{mine:.2f}", f"{theirs:.2f}", f"{ratio:.4f}", different, "measured",
                      torch.cuda.get_device_name(), torch.__version__,
-                     datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"), files.commit_id()])
+                     files.now(), files.commit_id()])
     if options.output:
         with options.output.open("w", newline="", encoding="utf-8") as file:
             writer = csv.writer(file, lineterminator="\n")

@@ -10,12 +10,12 @@ import io
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from datetime import datetime, timezone
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Callable
 
 from ladder import files
-from ladder.command import EXIT_RIGHT, EXIT_WRONG, UsageError
+from ladder.command import EXIT_RIGHT, UsageError
 from ladder.levels import programs, simulated
 from ladder.model.derivation import needed
 from ladder.results import data, measure
@@ -44,16 +44,13 @@ def choose_experiments(text: str) -> list[str]:
 
 
 @dataclass
-class Calibration:
-    """One run: what all its rows have in common."""
+class Calibration(measure.Run):
+    """Which programs say what goes where."""
 
     build: Path
     arch: int
     output: Path
     simulated_sms: int = 0  # of the simulated device, which does a little of everything; 0: a GPU
-    date: str = field(default_factory=lambda: datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"))
-    commit: str = field(default_factory=files.commit_id)
-    failures: list[str] = field(default_factory=list)
 
     @property
     def program(self) -> Path:
@@ -137,21 +134,24 @@ def read_profile(text: str, metrics: Sequence[str], more: Sequence[str] = ()) ->
 
 def perform(calibration: Calibration, experiments: Sequence[str]) -> int:
     """All of them; what fails leaves no rows. Returns the exit code that says so."""
-    start = time.monotonic()
-    for number, experiment in enumerate(experiments, start=1):
-        print(f"[{number}/{len(experiments)}] {experiment}", flush=True)
+    def one(experiment: str) -> None:
         begin = time.monotonic()
-        try:
-            rows = calibration.measure(experiment)
-        except ExperimentFailed as failure:
-            print(f"{experiment}: {failure}; it leaves no rows.", flush=True)
-            calibration.failures.append(f"{experiment}: {failure}")
-            continue
+        rows = calibration.measure(experiment)
         calibration.record(experiment, rows)
         print(f"      {len(rows)} rows in {measure.duration_text(time.monotonic() - begin)}", flush=True)
-    done = len(experiments) - len(calibration.failures)
-    print(f"\n{done} of {len(experiments)} experiments done in {measure.duration_text(time.monotonic() - start)}, "
-          f"recorded in {calibration.output}.")
-    for words in calibration.failures:
-        print(f"  {words}")
-    return EXIT_WRONG if calibration.failures else EXIT_RIGHT
+
+    return perform_each(calibration, experiments, "experiments", one, calibration.output)
+
+
+def perform_each(run: measure.Run, titles: Sequence[str], what: str, one: Callable[[str], None], output: Path) -> int:
+    """One after the other, as far as they do not raise ExperimentFailed. Returns the exit code."""
+    start = time.monotonic()
+    for number, title in enumerate(titles, start=1):
+        print(f"[{number}/{len(titles)}] {title}", flush=True)
+        try:
+            one(title)
+        except ExperimentFailed as failure:
+            print(f"{title}: {failure}; it leaves no rows.", flush=True)
+            run.failures.append(f"{title}: {failure}")
+    return run.end(f"\n{len(titles) - len(run.failures)} of {len(titles)} {what} done in "
+                   f"{measure.duration_text(time.monotonic() - start)}, recorded in {output}.")

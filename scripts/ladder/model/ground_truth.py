@@ -8,14 +8,11 @@ from __future__ import annotations
 import re
 import shutil
 import tempfile
-import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime, timezone
+from dataclasses import dataclass
 from pathlib import Path
 
 from ladder import files
-from ladder.command import EXIT_RIGHT, EXIT_WRONG
 from ladder.levels import names
 from ladder.levels.shapes import Shape, shape_text
 from ladder.model import calibration
@@ -38,17 +35,14 @@ TIMEOUT_S = 120  # after which a program counts as hung; most take a few seconds
 
 
 @dataclass
-class Recording:
-    """One run: what all its rows have in common."""
+class Recording(measure.Run):
+    """Which programs say what, of which sizes, and where that goes."""
 
     build: Path
     arch: int
     output: Path
     sizes: Sequence[Shape]
     waits: bool = False  # how long warps wait, in place of when CTAs begin and tiles end
-    date: str = field(default_factory=lambda: datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"))
-    commit: str = field(default_factory=files.commit_id)
-    failures: list[str] = field(default_factory=list)
 
     def program(self, level: str) -> Path:
         return self.build / "bin" / f"cycles_{names.target(level, self.arch)}"
@@ -62,14 +56,15 @@ class Recording:
     def command(self, program: Path, *arguments: str) -> list[str]:
         return [str(program), *arguments, "--sizes", ",".join(map(shape_text, self.sizes))]
 
+    def rows(self, program: Path, columns: Sequence[str] = NOTED) -> list[Fields]:
+        """What a program says. Raises ExperimentFailed."""
+        printed = calibration.run(self.command(program), TIMEOUT_S)
+        return calibration.read_printed(printed, columns, self.date, self.commit)
+
     def measure(self, level: str) -> list[Fields]:
         """Its rows. Raises ExperimentFailed."""
-        def rows(program: Path) -> list[Fields]:
-            printed = calibration.run(self.command(program), TIMEOUT_S)
-            return calibration.read_printed(printed, NOTED, self.date, self.commit)
-
-        found = rows(self.program(level))
-        plain = {row_key(row): row["period_us"] for row in rows(self.plain_program(level))}
+        found = self.rows(self.program(level))
+        plain = {row_key(row): row["period_us"] for row in self.rows(self.plain_program(level))}
         counted = self.count(level)
         for row in found:
             row["plain_us"] = plain.get(row_key(row), "")
@@ -79,12 +74,8 @@ class Recording:
     def measure_waits(self, level: str) -> list[Fields]:
         """Rows of how long each role waits at each line: `count` and `cycles` of a warp in one product, `share` of the
         product's time, `cost` of the notes, as a part of the time of the level as it is. Raises ExperimentFailed."""
-        def rows(program: Path, columns: Sequence[str]) -> list[Fields]:
-            return calibration.read_printed(calibration.run(self.command(program), TIMEOUT_S), columns, self.date,
-                                            self.commit)
-
-        plain = {row_key(row): float(row["period_us"]) for row in rows(self.plain_program(level), NOTED)}
-        return by_role(rows(self.waits_program(level), WAITED), wait_sites(level, self.arch), plain)
+        plain = {row_key(row): float(row["period_us"]) for row in self.rows(self.plain_program(level))}
+        return by_role(self.rows(self.waits_program(level), WAITED), wait_sites(level, self.arch), plain)
 
     def count(self, level: str) -> dict[Shape, Fields]:
         """What Nsight Compute counts in the second of two products of each size; nothing where there is none."""
@@ -181,26 +172,15 @@ def second_products(launches: Sequence[dict[str, str]], sizes: int) -> Iterator[
 
 def perform(recording: Recording, levels: Sequence[str]) -> int:
     """All of them; what fails leaves no rows. Returns the exit code that says so."""
-    start = time.monotonic()
-    for number, level in enumerate(levels, start=1):
-        print(f"[{number}/{len(levels)}] {level}", flush=True)
-        try:
-            rows = recording.measure_waits(level) if recording.waits else recording.measure(level)
-        except ExperimentFailed as failure:
-            print(f"{level}: {failure}; it leaves no rows.", flush=True)
-            recording.failures.append(f"{level}: {failure}")
-            continue
+    def one(level: str) -> None:
         if recording.waits:
+            rows = recording.measure_waits(level)
             measure.replace_rows(recording.output, WAITS_COLUMNS, rows, KEY)
             print(f"      {len(rows)} rows", flush=True)
-            continue
-        for row in rows:
+            return
+        for row in recording.measure(level):
             measure.merge(recording.output, COLUMNS, row, KEY)
             print(f"      {row['m']}x{row['n']}x{row['k']} {row['mode']}: {float(row['period_us']):.1f} us, "
                   f"{float(row['period_cycles'] or 0):,.0f} cycles at {row['mhz']} MHz", flush=True)
-    done = len(levels) - len(recording.failures)
-    print(f"\n{done} of {len(levels)} levels done in {measure.duration_text(time.monotonic() - start)}, recorded in "
-          f"{recording.output}.")
-    for words in recording.failures:
-        print(f"  {words}")
-    return EXIT_WRONG if recording.failures else EXIT_RIGHT
+
+    return calibration.perform_each(recording, levels, "levels", one, recording.output)

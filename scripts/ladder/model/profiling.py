@@ -9,8 +9,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass, field
-from datetime import datetime, timezone
+from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Optional
@@ -19,8 +18,9 @@ from ladder import files
 from ladder.command import EXIT_RIGHT, EXIT_WRONG, Failure
 from ladder.levels import gpus, lab, names, programs
 from ladder.levels.shapes import Shape, size_text
+from ladder.model import calibration
 from ladder.model.calibration import ExperimentFailed, profiled, read_profile
-from ladder.results import data
+from ladder.results import data, measure
 from ladder.results.data import Fields
 from ladder.sim import observations, traces
 
@@ -72,15 +72,12 @@ TIMED_SMS, SIMULATED_SMS = 132, 2  # of an H100 or H200, and of the simulated de
 
 
 @dataclass
-class Profile:
-    """One run: what all its rows have in common."""
+class Profile(measure.Run):
+    """Which GPU's counters go where."""
 
     build: Path
     gpu: gpus.Gpu
     output: Path
-    date: str = field(default_factory=lambda: datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"))
-    commit: str = field(default_factory=files.commit_id)
-    failures: list[str] = field(default_factory=list)
 
     @cached_property
     def profiler(self) -> str:
@@ -114,10 +111,7 @@ class Profile:
             program = [str(names.executable(level, self.gpu.arch, self.build)), "--m", m, "--n", n, "--k", k,
                        "--verify", "off"]
             command = profiled(self.profiler, f"gemm_sm{self.gpu.arch}", chosen, log, program)
-            with (Path(folder) / "said").open("w+b") as said:
-                code = programs.run_program(command, TIMEOUT, output=said)
-                if code != EXIT_RIGHT:
-                    raise ExperimentFailed(programs.describe_failure(code, TIMEOUT))
+            calibration.run(command, TIMEOUT)
             launches = read_profile(log.read_text(errors="replace"), chosen)
         common = {"level": level, "arch": str(self.gpu.arch), "m": m, "n": n, "k": k, "launches": str(len(launches)),
                   "kind": "measured", "gpu": self.gpu.name, "profiler": self.version,

@@ -14,13 +14,12 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, field
-from datetime import datetime, timezone
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Optional
 
 from ladder import files
-from ladder.command import EXIT_RIGHT, EXIT_WRONG, Failure
+from ladder.command import EXIT_RIGHT, Failure
 from ladder.levels import names, programs
 from ladder.levels.shapes import Shape, shape_text
 from ladder.mutants import study, weaken
@@ -96,8 +95,8 @@ def removable(kernel: Kernel) -> list[Site]:
 
 
 @dataclass
-class Experiment:
-    """One run: what all its rows have in common."""
+class Experiment(measure.Run):
+    """How often, at which sizes and how mutants run."""
 
     output: Path
     tool_output: Path
@@ -107,9 +106,6 @@ class Experiment:
     jobs: int = 2
     weakens: bool = False
     gpu: str = ""
-    date: str = field(default_factory=lambda: datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"))
-    commit: str = field(default_factory=files.commit_id)
-    failures: list[str] = field(default_factory=list)
 
     def mutants(self, pairs: Iterable[tuple[Kernel, Site]], folder: Path) -> Iterator[Mutant]:
         """Writes their programs into the folder; each kernel as it is comes first."""
@@ -216,10 +212,8 @@ def perform(experiment: Experiment, pairs: Sequence[tuple[Kernel, Site]], tool_b
         print(f"counted after {time.monotonic() - start:.0f} s", flush=True)
         if tool_budget_s:
             ask_tools(experiment, mutants, environment, tool_budget_s)
-    print(f"Done in {measure.duration_text(time.monotonic() - start)}, recorded in {experiment.output}.")
-    for words in experiment.failures:
-        print(f"  {words}")
-    return EXIT_WRONG if experiment.failures else EXIT_RIGHT
+    return experiment.end(f"Done in {measure.duration_text(time.monotonic() - start)}, recorded in "
+                          f"{experiment.output}.")
 
 
 def compile_all(experiment: Experiment, mutants: Sequence[Mutant], environment: dict[str, str]) -> None:

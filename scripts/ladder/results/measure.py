@@ -7,9 +7,8 @@ import re
 import subprocess
 import tempfile
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import Optional
 
@@ -101,11 +100,10 @@ def check_outputs(output: Path, digests: Optional[Path]) -> None:
             raise UsageError("--output and --digests are the same file.")
 
 
-def build(levels: Sequence[str], arch: int) -> None:
+def build(targets: Iterable[str], what: str = "levels") -> None:
     """Raises Failure."""
-    targets = [names.target(level, arch) for level in levels]
     if subprocess.run([files.SCRIPTS / "build.sh", *targets], check=False).returncode != 0:
-        raise Failure("the levels could not be built.")
+        raise Failure(f"the {what} could not be built.")
 
 
 def make_tasks(levels: Sequence[str], timed: Sequence[Shape], hashed: Sequence[Shape]) -> list[Task]:
@@ -144,16 +142,29 @@ class Settings:
 
 
 @dataclass
-class Measurement:
-    """One run: what all its rows have in common."""
+class Run:
+    """What all rows of one run have in common, and what has failed in it."""
+
+    date: str = field(init=False, default_factory=files.now)
+    commit: str = field(init=False, default_factory=files.commit_id)
+    failures: list[str] = field(init=False, default_factory=list)
+
+    def end(self, words: str) -> int:
+        """Says what was done and what failed; returns the exit code that says so."""
+        print(words)
+        for failure in self.failures:
+            print(f"  {failure}")
+        return EXIT_WRONG if self.failures else EXIT_RIGHT
+
+
+@dataclass
+class Measurement(Run):
+    """The levels beside cuBLAS, at their sizes."""
 
     settings: Settings
     gpu: gpus.Gpu
     output: Path
     digests: Optional[Path] = None
-    date: str = field(default_factory=lambda: datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"))
-    commit: str = field(default_factory=files.commit_id)
-    failures: list[str] = field(default_factory=list)
 
     def command_of(self, task: Task, file: Path) -> list[str]:
         build = lab.Build(self.settings.build)
@@ -321,12 +332,10 @@ def summarise(measurement: Measurement, tasks: Sequence[Task]) -> int:
     """Prints what came of it; returns the exit code that says so."""
     written = " and ".join(str(path) for path in (measurement.output, measurement.digests) if path)
     done = len(tasks) - len(measurement.failures)
-    print(f"\n{done} of {len(tasks)} done on {measurement.gpu.name}, recorded in {written}.")
-    for failure in measurement.failures:
-        print(f"  {failure}")
+    code = measurement.end(f"\n{done} of {len(tasks)} done on {measurement.gpu.name}, recorded in {written}.")
     if measurement.failures:
         print("Older rows of what failed are kept, with their own dates and commits.")
-    return EXIT_WRONG if measurement.failures else EXIT_RIGHT
+    return code
 
 
 def print_table(measurement: Measurement, tasks: Sequence[Task]) -> None:

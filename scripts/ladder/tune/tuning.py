@@ -7,7 +7,6 @@ import threading
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime, timezone
 from pathlib import Path
 from typing import Optional
 
@@ -160,8 +159,7 @@ def build_programs(simulated: bool) -> Path:
     there = program.exists() and (not simulated or (BUILD / "sim" / "libcudart.so.13").exists())
     if not there:
         targets = ["autotune_measure", *(["cudart", "cuda"] if simulated else [])]
-        if subprocess.run([SCRIPTS / "build.sh", *targets], check=False).returncode != 0:
-            raise Failure("autotune_measure could not be built.")
+        measure.build(targets, "programs")
     return program
 
 
@@ -219,7 +217,7 @@ class Tuning:
             ctas = space.ctas_per_sm(task.variant.registers, threads, smem)
             fields.update(registers=str(task.variant.registers), spill_bytes=str(task.variant.spill_bytes),
                           smem_bytes=str(smem), ctas_per_sm=str(ctas), occupancy=f"{ctas * threads / 2048:.3f}")
-        fields.update(date=datetime.now(timezone.utc).strftime("%Y-%m-%dT%H:%M:%SZ"), commit=self.commit,
+        fields.update(date=files.now(), commit=self.commit,
                       build=self.compiler.key(task.candidate.point), rounds=str(settings.rounds))
         rows = []
         for size, answer in zip(settings.sizes, task.answers):
