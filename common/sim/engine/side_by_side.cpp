@@ -66,11 +66,10 @@ void SideBySide::make_room(Part& before, const Part& part) {
 
 void SideBySide::finish(size_t index) {
   Part& part = *parts_[index];
+  // A launch that has ended need not have waited for the one before.
+  if (index > 0) finish(index - 1);
   if (part.grid.launch->done()) return;
-  if (index > 0) {
-    finish(index - 1);
-    for (const auto& engine : part.parked) engine->launch_before_ended();
-  }
+  for (const auto& engine : part.parked) engine->launch_before_ended();
   go_on(part, part.parked.size());
   start(part, part.count(), false);
 }

@@ -133,6 +133,37 @@ TEST(Overlap, ThreeInARow) {
   }
 }
 
+TEST(Overlap, ALaunchThatDoesNotWaitEndsNothingEarly) {
+  const std::string lets = "griddepcontrol.launch_dependents; ",
+                    some_wait = "mov.u32 %r1, %ctaid.x; setp.ne.u32 %p1, %r1, 0; @%p1 griddepcontrol.wait; ";
+  const struct {
+    const char* name;
+    std::string second, third;
+    uint32_t ctas;
+  } forms[] = {{"ends at once", "", "", 1},
+               {"ends at once, in more CTAs than fit", "", "", 20},
+               {"one of its CTAs ends at once", some_wait, "", 4},
+               {"lets a third start, which ends at once", lets, " ", 2},
+               {"waits, and a third ends at once", lets + "griddepcontrol.wait; ", " ", 2},
+               {"ends at once, and a third waits", lets, "griddepcontrol.wait; ", 2}};
+  for (const auto& form : forms) {
+    SCOPED_TRACE(form.name);
+    for (Options options : all_schedules()) {
+      options.sms = 8;
+      Bench bench(options);
+      auto* data = bench.upload(std::vector<uint32_t>(4));
+      Source next;
+      next.body = form.second;
+      expect_success(bench.launch(first_kernel(true), config_of(4, false), data));
+      expect_success(bench.launch(next, config_of(form.ctas, true)));
+      next.body = form.third;
+      if (!form.third.empty()) expect_success(bench.launch(next, config_of(form.ctas, true)));
+      expect_success(bench.device().settle());
+      EXPECT_EQ(std::vector<uint32_t>(data, data + 4), std::vector<uint32_t>(4, 1));
+    }
+  }
+}
+
 TEST(Overlap, AnotherStreamOrAnOrdinaryLaunchFollowsTheEnd) {
   Bench bench;
   auto* data = bench.upload(std::vector<uint32_t>(4));
