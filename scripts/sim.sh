@@ -126,8 +126,8 @@ the others warn with --check.
   equal-stores              two threads store the same value to one location, unordered
   lanes-of-a-store          lanes of one store write different values to one location: one of them remains, which one is
                             undefined
-  warpgroup-acquire         the warps of a warpgroup store operands of a wgmma, each with fence.proxy.async and its part
-                            of the wgmma after it, without a barrier among them (FlashMLA)
+  warpgroup-acquire         the threads of a warpgroup store operands of a wgmma, each with fence.proxy.async and its
+                            part of the wgmma after it, without a barrier among them (FlashMLA)
   repeated-init             initialises an mbarrier again that no other instruction has used yet (CUTLASS)
   remote-arrival-scope      hands data to another CTA by an arrival at its mbarrier, or a wait for it, whose scope is
                             .cta (CUTLASS)

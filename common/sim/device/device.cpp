@@ -417,9 +417,9 @@ void Device::bind(Pending& pending, const KernelInfo& kernel, void* const* argum
 void Device::watch(Pending& pending, const KernelInfo& kernel) {
   const LaunchConfig& config = pending.config;
   if (launches_) {
-    pending.check = launches_->begin({config.stream, config.blocking_stream}, config.overlaps,
-                                     std::make_unique<KernelNames>(pending.launch), options_.tolerated,
-                                     options_.check == Options::Check::Strict);
+    pending.check = launches_->begin(
+        {config.stream, config.blocking_stream}, config.overlaps, pending.launch.program->lets_dependents_start,
+        std::make_unique<KernelNames>(pending.launch), options_.tolerated, options_.check == Options::Check::Strict);
   }
   if (options_.timing) return;  // predict() uses its own watchers
   std::vector<LaunchWatcher*>& watchers = pending.launch.watchers;

@@ -51,7 +51,8 @@ constexpr HabitText kHabits[] = {
     {"lanes-of-a-store", false,
      "lanes of one store write different values to one location: one of them remains, which one is undefined"},
     {"warpgroup-acquire", false,
-     "the warps of a warpgroup store operands of a wgmma, each with fence.proxy.async and its part of the wgmma after "
+     "the threads of a warpgroup store operands of a wgmma, each with fence.proxy.async and its part of the wgmma "
+     "after "
      "it, without a barrier among them (FlashMLA)"},
     {"repeated-init", false, "initialises an mbarrier again that no other instruction has used yet (CUTLASS)"},
     {"remote-arrival-scope", false,

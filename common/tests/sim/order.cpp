@@ -376,7 +376,7 @@ class Streams {
   /// What is found. `waits`: griddepcontrol.wait comes first.
   std::string launch(Does does, StreamName stream, bool overlaps = false, bool waits = false,
                      const std::vector<uint32_t>& clusters = {0}) {
-    const auto check = launches.begin(stream, overlaps, std::make_unique<NumberedLines>(), {}, false);
+    const auto check = launches.begin(stream, overlaps, lets_start, std::make_unique<NumberedLines>(), {}, strict);
     for (const uint32_t cluster : clusters) {
       auto own = check->make_detector();
       RaceDetector& detector = *own;
@@ -405,6 +405,8 @@ class Streams {
     return found ? report::text(*found) : "";
   }
   Launches launches;
+  bool lets_start = true;  ///< the kernels from now on execute griddepcontrol.launch_dependents
+  bool strict = false;
 };
 constexpr StreamName kDefault{0, true}, kFirst{1, true}, kSecond{2, true}, kFree{3, false}, kOther{4, false};
 
@@ -423,6 +425,29 @@ TEST(Order, ALaunchThatMayOverlapWaitsBeforeItTouchesWhatTheOneBeforeWrites) {
   Streams good;
   good.launch(Streams::Stores, kFirst);
   EXPECT_EQ(good.launch(Streams::Loads, kFirst, true, true), "");
+}
+
+TEST(Order, ALaunchFollowsTheEndOfAKernelThatLetsNoneStartEarly) {
+  for (const bool strict : {false, true}) {
+    for (const auto& [first, second] :
+         {std::pair{Streams::Stores, Streams::Loads}, {Streams::Loads, Streams::Stores}}) {
+      Streams streams;
+      streams.strict = strict, streams.lets_start = false;
+      streams.launch(first, kFirst);
+      EXPECT_EQ(streams.launch(second, kFirst, true).empty(), !strict);
+    }
+  }
+  // With one in between, which touches nothing and waits for nothing.
+  for (const bool first_lets : {false, true}) {
+    for (const bool middle_lets : {false, true}) {
+      Streams streams;
+      streams.lets_start = first_lets;
+      streams.launch(Streams::Stores, kFirst);
+      streams.lets_start = middle_lets;
+      streams.launch(Streams::Loads, kFirst, true, false, {});
+      EXPECT_EQ(streams.launch(Streams::Loads, kFirst, true).empty(), !first_lets);
+    }
+  }
 }
 
 TEST(Order, WhatTheDefaultStreamHasDoneInBetweenIsOverWhenALaunchThatMayOverlapStarts) {
@@ -445,7 +470,7 @@ TEST(Order, TheSecondNextLaunchFollowsOnlyThroughAWait) {
     Streams through;
     through.launch(Streams::Stores, kFirst);
     // A launch in between that touches nothing.
-    const auto middle = through.launches.begin(kFirst, true, std::make_unique<NumberedLines>(), {}, false);
+    const auto middle = through.launches.begin(kFirst, true, true, std::make_unique<NumberedLines>(), {}, false);
     {
       const auto detector = middle->make_detector();
       CtaKnowledge& cta = detector->begin({0, 0}, 0, 32);

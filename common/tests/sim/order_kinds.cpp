@@ -583,8 +583,9 @@ const std::vector<Form> kLastCommits = {
      2, 32, "b200"}};
 
 /// B of a wgmma is stored by threads of %p4, at %r15 in their CTA.
-std::string multiplied(const std::string& stores, const std::string& between) {
-  return begin() + stores + "@%p4 st.shared.u32 [%r15], 7; fence.proxy.async; bar.warp.sync -1; " + between +
+std::string multiplied(const std::string& stores, const std::string& between,
+                       const std::string& fence = "fence.proxy.async; bar.warp.sync -1; ") {
+  return begin() + stores + "@%p4 st.shared.u32 [%r15], 7; " + fence + between +
          "setp.ge.u32 %p3, %r2, 4; @%p3 bra end; shr.u32 %r25, %r5, 4; cvt.u64.u32 %rd4, %r25; "
          "or.b64 %rd4, %rd4, 68720001024; wgmma.fence.sync.aligned; "
          "wgmma.mma_async.sync.aligned.m64n8k16.f32.f16.f16 {%f1, %f2, %f3, %f4}, {%r1, %r1, %r1, %r1}, %rd4, 0, 1, 1, "
@@ -595,11 +596,19 @@ const std::string kQuarters =
                       "setp.lt.u32 %p4, %r3, 16; shl.b32 %r15, %r2, 4; add.u32 %r15, %r15, %r3; shl.b32 %r15, %r15, 2; "
                       "add.u32 %r15, %r15, %r5;",
                   kOneWarp = "setp.eq.u32 %p4, %r2, 3; shl.b32 %r15, %r3, 2; add.u32 %r15, %r15, %r5;",
-                  kOneThread = "setp.eq.u32 %p4, %r1, 40; add.u32 %r15, %r5, 64;";
+                  kOneThread = "setp.eq.u32 %p4, %r1, 40; add.u32 %r15, %r5, 64;",
+                  kLate = "setp.eq.u32 %p5, %r2, 3; @%p5 nanosleep.u32 1000; ", kFence = "fence.proxy.async; ";
 const std::vector<Form> kWarpgroups = {
     {"a quarter by each warp", multiplied(kQuarters, ""), "habit warpgroup-acquire"},
     {"half by one warp", multiplied(kOneWarp, ""), "habit warpgroup-acquire"},
     {"a word by one thread", multiplied(kOneThread, ""), "habit warpgroup-acquire"},
+    {"by lanes that do not meet", multiplied(kQuarters, "", kFence), "habit warpgroup-acquire"},
+    {"by one lane, and lanes do not meet", multiplied(kOneThread, "", kFence), "habit warpgroup-acquire"},
+    {"a late fence", multiplied(kQuarters, "", kLate + kFence), "habit warpgroup-acquire"},
+    {"a late store and fence", multiplied(kOneWarp + kLate, "", kFence), "habit warpgroup-acquire"},
+    {"no fence", multiplied(kQuarters, "", ""), "error (across proxies)"},
+    {"no fence, but lanes that meet", multiplied(kQuarters, "", "bar.warp.sync -1; "), "error (across proxies)"},
+    {"no fence, by a late warp", multiplied(kOneWarp + kLate, "", ""), "error (across proxies)"},
     {"a quarter by each warp, and a barrier", multiplied(kQuarters, "bar.sync 0;"), ""},
     {"by a warp of another warpgroup",
      multiplied("setp.eq.u32 %p4, %r2, 5; shl.b32 %r15, %r3, 2; add.u32 %r15, %r15, %r5;", "nanosleep.u32 1000;"),

@@ -16,10 +16,11 @@ std::string in_stream(StreamName stream) {
 
 // ---- one launch
 
-LaunchCheck::LaunchCheck(uint64_t its_number, StreamName stream, std::unique_ptr<const ProgramNames> names, Ended start,
-                         uint64_t predecessor, Ended predecessor_end, const GlobalHistory& earlier, Habits tolerated,
-                         bool strict)
+LaunchCheck::LaunchCheck(uint64_t its_number, StreamName stream, bool lets_start,
+                         std::unique_ptr<const ProgramNames> names, Ended start, uint64_t predecessor,
+                         Ended predecessor_end, const GlobalHistory& earlier, Habits tolerated, bool strict)
     : number(its_number),
+      lets_dependents_start(lets_start),
       findings(tolerated, strict),
       names_(std::move(names)),
       title_("kernel " + names_->kernel() + ", " + in_stream(stream)),
@@ -272,22 +273,22 @@ void Launches::done(StreamName name, uint64_t number, const Ended& end) {
   stream.last = number;
 }
 
-std::unique_ptr<LaunchCheck> Launches::begin(StreamName name, bool overlaps, std::unique_ptr<const ProgramNames> names,
-                                             Habits tolerated, bool strict) {
+std::unique_ptr<LaunchCheck> Launches::begin(StreamName name, bool overlaps, bool lets_dependents_start,
+                                             std::unique_ptr<const ProgramNames> names, Habits tolerated, bool strict) {
   const uint64_t number = next_++;
   Ended start = start_of(name);
   Stream& stream = streams_[name.id];
   uint64_t predecessor = 0;
   Ended predecessor_end;
-  if (overlaps && stream.last_is_launch && !other_work_between(name)) {
+  if (overlaps && stream.last_is_launch && (stream.last_lets_start || strict) && !other_work_between(name)) {
     // The launch starts when its predecessor has started, with the predecessor's knowledge at its start.
     predecessor = stream.last;
     predecessor_end = stream.last_end;
     start = stream.last_start;
     start.add(host_);
   }
-  return std::make_unique<LaunchCheck>(number, name, std::move(names), std::move(start), predecessor,
-                                       std::move(predecessor_end), past_, tolerated, strict);
+  return std::make_unique<LaunchCheck>(number, name, lets_dependents_start, std::move(names), std::move(start),
+                                       predecessor, std::move(predecessor_end), past_, tolerated, strict);
 }
 
 void Launches::end(LaunchCheck& launch, StreamName name) {
@@ -300,7 +301,7 @@ void Launches::end(LaunchCheck& launch, StreamName name) {
   stream.last_start = launch.start_;
   done(name, launch.number, end);
   stream.last_end = stream.next;
-  stream.last_is_launch = true;
+  stream.last_is_launch = true, stream.last_lets_start = launch.lets_dependents_start;
   past_.add(launch.past_);
 }
 

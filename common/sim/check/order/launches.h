@@ -22,10 +22,12 @@ struct StreamName {
 /// A running kernel launch. Clusters with checkers of their own may run in parallel; each is merged when it ends.
 class LaunchCheck {
  public:
-  LaunchCheck(uint64_t number, StreamName stream, std::unique_ptr<const ProgramNames> names, Ended start,
-              uint64_t predecessor, Ended predecessor_end, const GlobalHistory& earlier, Habits tolerated, bool strict);
+  LaunchCheck(uint64_t number, StreamName stream, bool lets_dependents_start, std::unique_ptr<const ProgramNames> names,
+              Ended start, uint64_t predecessor, Ended predecessor_end, const GlobalHistory& earlier, Habits tolerated,
+              bool strict);
 
   const uint64_t number;
+  const bool lets_dependents_start;
   Findings findings;
 
   /// A checker for one cluster, or for all clusters if they can affect one another.
@@ -64,9 +66,11 @@ class LaunchCheck {
 
 class Launches {
  public:
-  /// A kernel launch on a stream; `overlaps`: it may start before its predecessor has ended.
-  std::unique_ptr<LaunchCheck> begin(StreamName stream, bool overlaps, std::unique_ptr<const ProgramNames> names,
-                                     Habits tolerated, bool strict);
+  /// A kernel launch on a stream; `overlaps`: it may start before its predecessor has ended, if that lets it. Without
+  /// griddepcontrol.launch_dependents in the predecessor the ISA asks for no griddepcontrol.wait; but CUDA promises
+  /// only that all blocks have ended, so strict checks ask for it.
+  std::unique_ptr<LaunchCheck> begin(StreamName stream, bool overlaps, bool lets_dependents_start,
+                                     std::unique_ptr<const ProgramNames> names, Habits tolerated, bool strict);
   void end(LaunchCheck& launch, StreamName stream);
 
   /// A copy or a fill, in the order of the host or of a stream.
@@ -85,7 +89,7 @@ class Launches {
     Ended next;  // known to its next ordinary operation at its start
     Ended all;   // known once everything in the stream has ended
     uint64_t last = 0;
-    bool last_is_launch = false;
+    bool last_is_launch = false, last_lets_start = false;
     Ended last_start, last_end;
     bool blocking = true;
   };

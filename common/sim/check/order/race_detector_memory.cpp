@@ -129,8 +129,8 @@ bool RaceDetector::warpgroup_is_done(uint32_t cta, uint16_t warp, Tick position,
   return false;
 }
 
-/// Of two unordered accesses by warps of one warpgroup, one an operand of its wgmma: whether a store comes before its
-/// own warp's part of that. If the four parts begin as one, all of them read what has been stored.
+/// Of two unordered accesses by a warpgroup, one an operand of its wgmma: whether a store comes before its own warp's
+/// part of that. If the four parts begin as one, all of them read what has been stored.
 std::optional<RaceDetector::Verdict> RaceDetector::judge_warpgroup(const RecordedAccess& before,
                                                                    const RecordedAccess& now, Mask missing) const {
   const bool is_read = now.role == Role::WgmmaOperand;
@@ -140,16 +140,17 @@ std::optional<RaceDetector::Verdict> RaceDetector::judge_warpgroup(const Recorde
     return std::nullopt;
   const WarpKnowledge& warp = ctas_.at(store.issuer.cta)->warps[store.warp];
   const size_t kept = warp.wgmma_ticks.size();
-  const bool comes_first =
-      warp.wgmma_issued < wgmma.position || (is_read && warp.wgmma_issued < wgmma.position + kept &&
-                                             store.position < warp.wgmma_ticks[wgmma.position % kept]);
+  const bool is_next = warp.wgmma_issued < wgmma.position;
+  const bool comes_first = is_next || (is_read && warp.wgmma_issued < wgmma.position + kept &&
+                                       store.position < warp.wgmma_ticks[wgmma.position % kept]);
   if (!comes_first) return std::nullopt;
-  bool is_fenced = true;
+  bool is_fenced = true;  // or may be, before its warp's part
   warp.for_groups(store.lanes, [&](const Knowledge& knows, Mask lanes) {
     is_fenced &= warp.own_position(knows, Own::Threads, lanes, kAsyncShared) >= store.position;
   });
-  if (is_read && !is_fenced) return Verdict::error(Rule::AcrossProxies, Lack::ProxyFence, missing);
-  return Verdict::habit_of(Habit::WarpgroupAcquire, Lack::Everything, missing);
+  if (is_read && !is_next && !is_fenced) return Verdict::error(Rule::AcrossProxies, Lack::ProxyFence, missing);
+  const bool is_same_warp = store.warp == wgmma.warp;
+  return Verdict::habit_of(Habit::WarpgroupAcquire, is_same_warp ? Lack::Visibility : Lack::Everything, missing);
 }
 
 RaceDetector::Verdict RaceDetector::judge_tensor(const RecordedAccess& before, const RecordedAccess& now,
@@ -267,13 +268,13 @@ RaceDetector::Verdict RaceDetector::judge(const RecordedAccess& before, const Re
         before.proxy == Proxy::Generic && now.proxy == Proxy::Generic && before.role != Role::TensorMap;
     if (is_raw && knows.aside.scopes && unknown(before, lanes, context, now_lanes, knows.aside.scopes, kVisible) == 0)
       return Verdict::habit_of(Habit::RemoteArrivalScope, Lack::Visibility, missing);
+    if (const std::optional<Verdict> verdict = judge_warpgroup(before, now, missing)) return *verdict;
     if (is_raw && unknown(before, lanes, context, now_lanes, knows.now, kHappened) == 0 && !are_volatile) {
       // A lane that has acquired it met the accessing lanes, by shfl or the like, which orders no memory accesses.
       return both_generic && warp_knows(before, missing, kVisible, context)
                  ? Verdict::habit_of(Habit::WarpSynchronous, Lack::Everything, missing)
                  : Verdict::error(rule, Lack::Visibility, missing);
     }
-    if (const std::optional<Verdict> verdict = judge_warpgroup(before, now, missing)) return *verdict;
     if (!is_raw && (unknown(before, lanes, context, now_lanes, knows.now, kGroupHappened) == 0 ||
                     (before.role == Role::WgmmaOperand &&
                      warpgroup_is_done(before.issuer.cta, before.warp, before.position, knows.now))))
