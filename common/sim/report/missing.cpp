@@ -72,7 +72,9 @@ constexpr MissingText kMissing[] = {
     {"signal", "",
      "{0} knows that it has finished, but no signal from there has reached {to}: a barrier, or an arrival and a wait, "
      "is missing between them"},
-    {"completion", "", "nothing waits for its completion in time: {done}[ by {0}, then {link}], {between}"},
+    {"completion", "",
+     "nothing waits for its completion in time: {done}[ by {0}, then {link}], {between}"
+     "[; or, after the one at {also}, {link} before {second}]"},
     {"link", "", "nothing orders them; no arrival or barrier of its warp follows it: {link} {between}"},
     {"link", "",
      "nothing orders them; its warp signals at {also}, but this signal does not reach the second access: {link} "

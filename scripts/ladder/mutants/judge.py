@@ -20,18 +20,19 @@ class JudgeError(Failure):
     """A run that is no judgement; the message says what happened."""
 
 
+def kernel_lines(place: Place) -> list[int]:
+    """The lines of a kernel that lead to an instruction, the innermost first; empty: it is none of the kernel's."""
+    return [line for file, line in place.frames if Path(file).name.startswith("kernel_sm")]
+
+
 def line_of(place: Place) -> int:
     """The innermost line of a kernel; 0: the instruction is none of the kernel's."""
-    return next((line for file, line in place.frames if Path(file).name.startswith("kernel_sm")), 0)
-
-
-def lines_of(finding: Finding) -> tuple[int, ...]:
-    return tuple(map(line_of, finding.sides))
+    return next(iter(kernel_lines(place)), 0)
 
 
 def key(finding: Finding) -> tuple[object, ...]:
     """What it is, and of which lines."""
-    return finding.kind, finding.rule, *lines_of(finding)
+    return finding.kind, finding.rule, *map(line_of, finding.sides)
 
 
 def evidence(finding: Finding) -> tuple[object, ...]:

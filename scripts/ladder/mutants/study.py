@@ -22,7 +22,7 @@ from ladder.levels import description, names, verdict
 from ladder.levels.description import Description
 from ladder.levels.verdict import Finding, Verdict
 from ladder.mutants import judge, labels, sentences
-from ladder.mutants.judge import Case, line_of
+from ladder.mutants.judge import Case, kernel_lines, line_of
 from ladder.mutants.labels import Item
 from ladder.mutants.sites import CLUSTER_BARRIER, FENCES, KEY, Embedded, Site, key_of
 from ladder.results import data
@@ -366,9 +366,10 @@ _LINK = (*BARRIERS, *ARRIVALS, "mbarrier.try_wait")
 MAY_BE = {**dict.fromkeys(("link", "visible link", "signal", "signal that arrives", "signal of waiter"), _LINK),
           "barrier after init": BARRIERS, "cluster start": BARRIERS, "barrier before exit": BARRIERS,
           "signal of all lanes": ARRIVALS, "expected bytes": ARRIVALS, "wait before arrival": (*BARRIERS, *ARRIVALS),
-          "phase before exit": (*BARRIERS, *ARRIVALS), "wait at barrier": BARRIERS, "wait at cluster barrier": BARRIERS}
-# Where such a fence is there, but after a signal, another signal after it would do, too.
-FENCES_AFTER = ("proxy fence", "fence before thread sync")
+          "phase before exit": (*BARRIERS, *ARRIVALS), "wait at barrier": BARRIERS, "wait at cluster barrier": BARRIERS,
+          "order of launches": ("griddepcontrol.wait",)}
+# Where such a fence or wait is there, but after a signal, another signal after it would do, too.
+LATE = ("proxy fence", "fence before thread sync", "completion")
 # What is missing where a wait never ends, by the waiting instruction.
 AWAITED = {"mbarrier": ARRIVALS, "bar": (*ARRIVALS, "bar.sync"), "barrier": BARRIERS, "setmaxnreg": ("setmaxnreg.dec",)}
 # A group is waited for, so what is missing is its wait or its commit.
@@ -379,9 +380,9 @@ COMMITS = {"cp.async.bulk.commit_group": "cp.async.bulk.wait_group", "cp.async.c
 def names_it(finding: Finding, instruction: str) -> bool:
     """Whether a report says that such an instruction is missing. A machine's fault is about what it stops at, too."""
     said = [finding.missing.instruction, *(side.instruction for side in finding.sides if finding.kind == verdict.FAULT)]
-    may_be_link = finding.missing.has_other if finding.missing.what in FENCES_AFTER else \
-        finding.missing.what == "completion" and finding.missing.names
-    links = _LINK if may_be_link else ()
+    is_late = finding.missing.what in LATE and finding.missing.has_other
+    wants_signal = finding.missing.what == "completion" and finding.missing.names
+    links = _LINK if is_late or wants_signal else ()
     awaited = (AWAITED.get(wait.instruction.partition(".")[0], ()) for wait in finding.waits)
     return (any(one.startswith(COMMITS.get(instruction, instruction)) for one in said)
             or instruction in (*links, *MAY_BE.get(finding.missing.what, ()))
@@ -401,7 +402,7 @@ def naming(found: Verdict, site: Site, sites: Iterable[Site], source: Sequence[s
     def leads(finding: Finding) -> bool:
         places = (*finding.sides, *finding.missing.places, *finding.waits,
                   *(arrival for wait in finding.waits for arrival in wait.arrivals))
-        lines = {line_of(place) for place in places} - {0}
+        lines = {line for place in places for line in kernel_lines(place)}
         barriers = (finding.memory, *map(str, finding.details), *finding.missing.names,
                     *(wait.barrier for wait in finding.waits))
         return (_leads_to(lines or {site.line}, site.line, others)

@@ -71,15 +71,15 @@ std::string completion(const RecordedAccess& access) {
   }
 }
 
-/// Whether only the threads that have started the operation can wait for it.
-bool is_waited_for_by_its_threads(const RecordedAccess& access) {
+/// The queue of an operation for which only the threads that have started it can wait; as in WarpKnowledge::waited_at.
+std::optional<Own> queue_of_its_threads(const RecordedAccess& access) {
   switch (access.role) {
-    case Role::CopyAsync:
-    case Role::BulkStore:
-    case Role::WgmmaOperand:
-    case Role::TensorLoad:
-    case Role::TensorStore: return true;
-    default: return false;
+    case Role::CopyAsync: return Own::Copies;
+    case Role::BulkStore: return access.writes ? Own::BulkWrites : Own::BulkReads;
+    case Role::WgmmaOperand: return Own::Threads;
+    case Role::TensorLoad: return Own::TensorLoads;
+    case Role::TensorStore: return Own::TensorStores;
+    default: return std::nullopt;
   }
 }
 
@@ -405,16 +405,15 @@ MissingLink RaceDetector::missing_link(const Verdict& verdict, const RecordedAcc
     done = map->second.loads ? "mbarrier.try_wait" : "cp.async.bulk.commit_group";
   }
   if (!done.empty()) {
-    // Of an operation that only its own threads can wait for, these have to signal afterwards. If a signal of theirs
-    // has reached the second access, the wait is missing before that signal.
-    const bool in_one_warp = before.issuer.cta == now.issuer.cta && before.warp == now.warp;
-    const bool is_theirs = !in_one_warp && is_waited_for_by_its_threads(before);
-    const bool is_told = is_theirs && !verdict.reversed && tells != nullptr &&
-                         context.knows.now.known(before.issuer.cta, before.warp, lanes, tells->tick, kHappened) != 0;
-    MissingLink missing = missing_between(What::Completion, before.site, is_told ? tells->site : now.site);
+    const auto queue = queue_of_its_threads(before);
+    const bool is_of_others = queue && (before.issuer.cta != now.issuer.cta || before.warp != now.warp);
+    if (is_of_others && !verdict.reversed && tells != nullptr &&
+        context.knows.now.known(before.issuer.cta, before.warp, lanes, tells->tick, kHappened) != 0)
+      return late_wait(before, *tells, context);
+    MissingLink missing = link(What::Completion, before.site);
     missing.instruction = done;
-    missing.reach = reach(verdict.reversed ? now : before, context);
-    if (is_theirs && !is_told) missing.names = {"its own warp"};
+    if (verdict.reversed) missing.reach = reach(now, context);
+    if (is_of_others) missing.names = {"its own warp"};  // it has to signal afterwards
     return missing;
   }
   if (verdict.reversed) {
@@ -431,6 +430,19 @@ MissingLink RaceDetector::missing_link(const Verdict& verdict, const RecordedAcc
   const bool is_after_both = tells->site > before.site && tells->site > now.site;
   MissingLink missing = link(What::LinkBeyondSignal, in_one_warp || is_after_both ? before.site : tells->site);
   missing.also = names_.locate(tells->site);
+  return missing;
+}
+
+/// A signal of the operation's threads has reached the second access, and they had not waited for its completion
+/// before. A wait there is missing; or, if they wait for such operations later, a signal after that.
+MissingLink RaceDetector::late_wait(const RecordedAccess& before, const SyncEvent& signal,
+                                    const Context& context) const {
+  MissingLink missing = missing_between(MissingLink::What::Completion, before.site, signal.site);
+  missing.instruction = completion(before);
+  missing.reach = reach(before, context);
+  const WarpKnowledge& warp = ctas_.at(before.issuer.cta)->warps[before.warp];
+  if (const auto queue = queue_of_its_threads(before); queue && warp.waited_at[static_cast<size_t>(*queue)] != 0)
+    missing.also = names_.locate(warp.waited_at[static_cast<size_t>(*queue)]);
   return missing;
 }
 
@@ -545,16 +557,11 @@ std::optional<MissingLink> RaceDetector::who_knows(const RecordedAccess& before,
       for (const WarpKnowledge::Group& group : warp.groups()) {
         if (!holds(warp.published(group.lanes), missing)) continue;
         const bool itself = number == before.issuer.cta && warp.index == before.warp;
-        const std::string done = completion(before);
-        if (itself && done.empty()) continue;
+        if (itself && completion(before).empty()) continue;
         const SyncEvent* const tells = warp.told_after(before.issued, group.lanes);
         if (itself && tells != nullptr &&
-            context.knows.now.known(number, warp.index, group.lanes, tells->tick, kHappened) !=
-                0) {  // it has waited after its signal
-          MissingLink found = missing_between(What::Completion, before.site, tells->site);
-          found.instruction = done;
-          return found;
-        }
+            context.knows.now.known(number, warp.index, group.lanes, tells->tick, kHappened) != 0)
+          return late_wait(before, *tells, context);
         MissingLink found{
             .what = What::SignalFromThere,
             .to = here,

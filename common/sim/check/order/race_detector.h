@@ -366,6 +366,7 @@ class RaceDetector {
   MissingLink missing_between(MissingLink::What what, uint32_t from, uint32_t to) const;
   MissingLink missing_link(const Verdict& verdict, const RecordedAccess& before, const RecordedAccess& now,
                            const Context& context) const;
+  MissingLink late_wait(const RecordedAccess& before, const SyncEvent& signal, const Context& context) const;
   static bool knows_last_phase(const By& by, const CtaKnowledge& target, const BarrierChannel& barrier);
   static Tick counting_phase(const By& by, const CtaKnowledge& target, const BarrierChannel& barrier);
   std::optional<MissingLink> phase_without(const RecordedAccess& load) const;

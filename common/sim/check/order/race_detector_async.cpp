@@ -26,6 +26,7 @@ uint16_t RaceDetector::row_of(CtaKnowledge& cta, WarpKnowledge& warp, Own own) {
 void RaceDetector::learn_of_queue(const By& by, Own own, const std::vector<WarpKnowledge::Commit>& commits,
                                   uint32_t pending) {
   WarpKnowledge& warp = by.threads();
+  warp.waited_at[static_cast<size_t>(own)] = by.site;
   Mask rest = by.lanes;
   uint32_t seen[32] = {};
   for (size_t i = commits.size(); i-- > 0 && rest != 0;) {
@@ -84,6 +85,7 @@ void RaceDetector::copy_wait(const By& by, uint32_t pending, bool open_too) {
   WarpKnowledge& warp = by.threads();
   if (!open_too) return learn_of_queue(by, Own::Copies, warp.copies, pending);
   const Tick all = warp.issued[static_cast<size_t>(Own::Copies)];
+  warp.waited_at[static_cast<size_t>(Own::Copies)] = by.site;
   warp.update(by.lanes, [&](Knowledge& knows, Mask) {
     Entry& self = knows.self[static_cast<size_t>(Own::Copies)];
     self = later(self, entry(all, kDone));
@@ -268,6 +270,7 @@ void RaceDetector::wgmma_commit(const By& by) {
 
 void RaceDetector::wgmma_wait(const By& by, uint32_t pending) {
   WarpKnowledge& warp = by.threads();
+  warp.waited_at[static_cast<size_t>(Own::Threads)] = by.site;
   const size_t committed = warp.wgmma_forgotten + warp.wgmma_groups.size();
   if (committed <= pending) return;
   const size_t group = committed - 1 - pending;
@@ -357,6 +360,7 @@ void RaceDetector::tensor_transfer(const By& by, const std::vector<Range>& cells
 void RaceDetector::tensor_wait(const By& by, bool stores) {
   WarpKnowledge& warp = by.threads();
   const auto own = static_cast<size_t>(stores ? Own::TensorStores : Own::TensorLoads);
+  warp.waited_at[own] = by.site;
   warp.update(by.lanes, [&](Knowledge& knows, Mask) {
     knows.self[own] = later(knows.self[own], entry(warp.issued[own], kDone));
   });

@@ -77,6 +77,8 @@ class WarpKnowledge {
   Tick tick = 1;                      ///< the position of what its lanes do now
   std::array<uint16_t, kOwn> rows{};  ///< of its own queues; 0 for unused ones, except the threads' row
   std::array<Tick, kOwn> issued{};    ///< number of operations in these queues so far
+  /// The last instruction that waited for each; for Own::Threads, of wgmma.
+  std::array<uint32_t, kOwn> waited_at{};
   /// A group that lanes have committed: it extends up to this position of the queue. In order of the commits.
   struct Commit {
     Tick position;
