@@ -46,19 +46,20 @@ def parse() -> argparse.Namespace:
                              "production)")
     parser.add_argument("--sizes", metavar="LIST",
                         help=f"cubes and MxNxK (default: {','.join(map(str, data.HEADLINE_EDGES))})")
-    parser.add_argument("--shapes", action="store_true",
-                        help=f"{len(data.SHAPES)} sizes and shapes, or --sizes, with --apart, in a file of their own")
-    parser.add_argument("--random", type=command.whole_number, metavar="N",
-                        help="N shapes drawn at random, in a file of their own")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--shapes", action="store_true",
+                      help=f"{len(data.SHAPES)} sizes and shapes, or --sizes, with --apart, in a file of their own")
+    what.add_argument("--random", type=command.whole_number, metavar="N",
+                      help="N shapes drawn at random, in a file of their own")
+    what.add_argument("--tiles", action="store_true",
+                      help="all configurations in the same rounds, in a file of their own")
+    what.add_argument("--ablations", action="store_true",
+                      help=f"levels with each of their ablations (default sizes: "
+                           f"{','.join(map(str, ablations.EDGES))}), in a file of their own")
+    what.add_argument("--steps", action="store_true",
+                      help=f"the kernels after each step to these levels (default sizes: "
+                           f"{','.join(map(str, ablations.EDGES))}), in a file of their own")
     parser.add_argument("--seed", type=int, default=1, help="of --random (default: %(default)s)")
-    parser.add_argument("--tiles", action="store_true",
-                        help="all configurations in the same rounds, in a file of their own")
-    parser.add_argument("--ablations", action="store_true",
-                        help=f"levels with each of their ablations (default sizes: "
-                             f"{','.join(map(str, ablations.EDGES))}), in a file of their own")
-    parser.add_argument("--steps", action="store_true",
-                        help=f"the kernels after each step to these levels (default sizes: "
-                             f"{','.join(map(str, ablations.EDGES))}), in a file of their own")
     parser.add_argument("--rounds", type=command.whole_number, default=10, metavar="R",
                         help="of timing (default: %(default)s)")
     parser.add_argument("--budget", type=command.seconds, metavar="S",
@@ -85,19 +86,12 @@ def parse() -> argparse.Namespace:
 def main() -> int:
     options = parse()
     command.heed_sigterm("what was measured so far is recorded")
-    if options.tiles and (options.shapes or options.digests):
-        raise command.UsageError("--tiles is a measurement of its own, without --shapes and --digests.")
-    if options.random and (options.sizes or options.shapes or options.tiles):
-        raise command.UsageError("--random draws the shapes itself, without --sizes, --shapes and --tiles.")
-    if options.ablations and (options.shapes or options.tiles or options.random or options.digests):
-        raise command.UsageError("--ablations is a measurement of its own, without --shapes, --random, --tiles and "
-                                 "--digests.")
-    if options.steps and (options.shapes or options.tiles or options.random or options.ablations or options.digests):
-        raise command.UsageError("--steps is a measurement of its own, without --shapes, --random, --tiles, "
-                                 "--ablations and --digests.")
-    what = ("choice" if options.tiles else "random" if options.random else "shapes" if options.shapes else
-            "ablations" if options.ablations else "steps" if options.steps else "")
-    production = what and not options.ablations and not options.steps
+    what = next((name for name in ("shapes", "random", "tiles", "ablations", "steps") if getattr(options, name)), "")
+    if options.digests and what in ("tiles", "ablations", "steps"):
+        raise command.UsageError(f"--{what} is a measurement of its own, without --digests.")
+    if options.random and options.sizes:
+        raise command.UsageError("--random draws the shapes itself, without --sizes.")
+    production = what in ("shapes", "random", "tiles")
     chosen = options.levels or (names.PRODUCTION if production else ",".join(names.all_names()))
     levels = names.choose_levels(chosen, names.all_names())
     headline = [shapes.cube(edge) for edge in data.HEADLINE_EDGES]
@@ -115,8 +109,9 @@ def main() -> int:
     settings = measure.Settings(options.build, options.rounds, options.budget, options.burst,
                                 options.apart or options.shapes, options.timeout,
                                 options.tiles or options.steps, options.ablations, options.steps)
-    output = measure.output_beside(gpu, f"{what}.csv") if what else measure.default_output(gpu)
-    measurement = measure.Measurement(settings, gpu, options.output or output, options.digests)
+    output = options.output or (measure.output_beside(gpu, f"{'choice' if options.tiles else what}.csv") if what else
+                                measure.default_output(gpu))
+    measurement = measure.Measurement(settings, gpu, output, options.digests)
     if not measurement.commit:
         print("The commit of these sources is unknown here: LADDER_COMMIT can say it.", file=sys.stderr)
     measure.check_outputs(measurement.output, options.digests)

@@ -59,7 +59,7 @@ class Bench(support.Sandbox):
                           for what, told in (("as it is", ("", "", "")),
                                              ("plain", ("ablations/plain_sm90", "slower", "Banks.")))])
         self.assertEqual(len(self.calls()), 4)
-        self.assert_exit(2, self.bench("--ablations", "--tiles"), "a measurement of its own")
+        self.assert_exit(2, self.bench("--ablations", "--tiles"), "not allowed with")
 
     def test_random_shapes_have_a_file_of_their_own(self) -> None:
         self.assert_exit(0, self.run_with_gpus("bench.py", H200, "--no-build", "--random", "4", "--levels", "2"))
@@ -244,7 +244,7 @@ class Bench(support.Sandbox):
                                     (("--timeout", "0"), "--timeout"), (("--colour",), "--colour"),
                                     (("--output", "docs"), "is a folder"), (("--digest-sizes", "x"), "neither"),
                                     (("--output", "digests.csv"), "something else than results"),
-                                    (("--tiles", "--shapes"), "a measurement of its own"),
+                                    (("--tiles", "--digests", "a.csv"), "a measurement of its own"),
                                     (("--random", "3", "--sizes", "4096"), "draws the shapes itself"),
                                     (("--digests", "a.csv", "--output", "a.csv"), "same file")):
             with self.subTest(arguments):
