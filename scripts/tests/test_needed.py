@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import argparse
 import subprocess
 import sys
 import unittest
@@ -9,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from unittest import mock
 
-from ladder import files, shards
+from ladder import files
 from ladder.context import Context
 from ladder.levels.verdict import Finding, Missing, Place, Verdict
 from ladder.mutants import judge, labels, sentences, study, weaken
@@ -101,11 +100,6 @@ class Weakening(unittest.TestCase):
 
 
 class Choices(unittest.TestCase):
-    def test_shards_share_all_sites(self) -> None:
-        kernel = mock.Mock(sites=[Site(n, "bar.sync", (n,), frozenset()) for n in range(20)])
-        shares = [study.chosen([kernel], shards.Shard(k, 3)) for k in (1, 2, 3)]
-        self.assertEqual(sorted(site.line for share in shares for _, site in share), list(range(20)))
-
     def test_a_spread_has_something_of_everything(self) -> None:
         sites = [Site(n, "bar.sync" if n % 4 else "mbarrier.init", (n,), frozenset()) for n in range(40)]
         pairs = [(Kernel("level01_baseline", arch, "", Path(), ()), site) for arch in (90, 100) for site in sites]
@@ -116,11 +110,6 @@ class Choices(unittest.TestCase):
         self.assertEqual(Counter(site.instruction for _, site in some), {"bar.sync": 4, "mbarrier.init": 2})
         self.assertIn(39, [site.line for _, site in some])
         self.assertEqual(len(study.spread(pairs, rows, 1000)), len(pairs))
-
-    def test_bad_shards(self) -> None:
-        for text in ("0/2", "3/2", "a/b", "1"):
-            with self.assertRaises(argparse.ArgumentTypeError):
-                shards.parse(text)
 
 
 class OnHardware(unittest.TestCase):
@@ -256,8 +245,6 @@ class Labels(unittest.TestCase):
 
 
 class Needed(support.Sandbox):
-    LEVELS = ("level01_baseline", "level02_tma_swizzle")
-
     def setUp(self) -> None:
         super().setUp()
         self.write("level01_baseline/kernel_sm90.cuh", "".join(f"line_{n}();  // {n}\n" for n in range(1, 10)))

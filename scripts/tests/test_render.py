@@ -51,13 +51,6 @@ class Render(support.Sandbox):
         text = self.render("<!-- render:level level=1 -->\n<!-- /render -->")
         self.assertIn("\n| 8192 | 250 | 0.357 | 0.348 | 1700 | 500 | 91.5 |", text)
 
-    def test_intervals(self) -> None:
-        self.context.results = data.load_results(self.write("docs/results/a.csv", TIMED).parent)
-        text = self.render("<!-- render:level level=1 -->\n<!-- /render -->\n")
-        self.assertIn("\n| 8192 | 600 | 0.800 [0.790, 0.810] | 0.750 [0.740, 0.760] |\n", text)
-        self.assertIn("\nIn brackets: the confidence interval ", text)
-        self.assertNotIn("[", self.render("<!-- render:progression -->\n<!-- /render -->\n"))
-
     def test_bursts(self) -> None:
         block = "<!-- render:table of=bursts -->\n<!-- /render -->\n"
         self.assertEqual(self.render(block).splitlines()[1:-1], ["Not measured yet."])
