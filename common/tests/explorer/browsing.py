@@ -49,6 +49,11 @@ class Browsing(PageTest):
         cls.browser = Browser(browser)
         cls.addClassCleanup(cls.browser.close)
 
+    def show(self, page: Page) -> None:
+        path = self.folder / "page.html"
+        path.write_text(render(page), encoding="utf-8")
+        self.browser.open(path)
+
     def ask(self, expression: str) -> Any:
         return self.browser.evaluate("(() => { const run = explorer.run, timeline = explorer.active; "
                                      f"return {expression}; }})()")
@@ -162,9 +167,7 @@ class Model(Browsing):
     """What a page makes of a trace."""
 
     def rows(self, data: dict[str, Any]) -> list[dict[str, Any]]:
-        page = self.folder / "model.html"
-        page.write_text(render(Page("Model", "", [run_of(data)], NO_LABS)), encoding="utf-8")
-        self.browser.open(page)
+        self.show(Page("Model", "", [run_of(data)], NO_LABS))
         found = self.ask("Array.from(run.kind, (kind, i) => ({kind, track: run.tracks[run.trackOf[i]].name, "
                          "begin: run.begin[i], end: run.endOf[i], name: run.names[run.name[i]], cause: run.cause[i], "
                          "b: run.b[i], c: run.c[i]}))")
@@ -227,9 +230,7 @@ class Labs(Browsing):
             explained = ask(names.executable(level, arch, files.BUILD))
             for config in [c["config"] for c in explained["configs"]]:
                 first = record.of_level(level, arch, Choice(config=config))
-                page = self.folder / "lab.html"
-                page.write_text(render(explore.page_of(first, None, arch)), encoding="utf-8")
-                self.browser.open(page)
+                self.show(explore.page_of(first, None, arch))
                 with self.subTest(arch=arch, config=config):
                     self.compare_addresses(explained, arch)
         self.browser.click_on("[data-tab=addresses]")
@@ -256,9 +257,7 @@ class Labs(Browsing):
 
     def test_tile_order(self) -> None:
         first = record.of_level(names.find_level("8", names.all_levels()), 90, Choice())
-        page = self.folder / "order.html"
-        page.write_text(render(explore.page_of(first, None, 90)), encoding="utf-8")
-        self.browser.open(page)
+        self.show(explore.page_of(first, None, 90))
         self.browser.click_on("[data-tab=order]")
         self.picture("order")
         # Nothing is kept: every panel is fetched. All is kept: each once.
@@ -279,9 +278,7 @@ class Labs(Browsing):
 
 class Reports(Browsing):
     def test_what_is_not_in_order_stands_at_its_events(self) -> None:
-        page = self.folder / "report.html"
-        page.write_text(render(Page("Report", "", [run_of(trace_with_a_report())], NO_LABS)), encoding="utf-8")
-        self.browser.open(page)
+        self.show(Page("Report", "", [run_of(trace_with_a_report())], NO_LABS))
         self.assertIn("1 report", self.text(".facts"))
         self.browser.click_on("#report")
         self.picture("report")
@@ -298,9 +295,7 @@ class Reports(Browsing):
         for arch in names.ARCHES:
             timed = record.of_level(names.find_level("6", names.all_levels()), arch, Choice(options=("--timing",)))
             self.assertIn("timed by the model", timed.subtitle)
-            page = self.folder / "timed.html"
-            page.write_text(render(explore.page_of(timed, None, arch)), encoding="utf-8")
-            self.browser.open(page)
+            self.show(explore.page_of(timed, None, arch))
             self.assertTrue(self.ask("document.querySelector('#report').hidden"))
             # Each wait for a barrier has an event that ends it; every operation has a line and says what it moves.
             self.assertEqual(self.ask("Array.from(run.kind.keys()).filter((i) => run.kind[i] === 1 && run.a[i] >= 0"
@@ -328,11 +323,8 @@ class LargeRun(Browsing):
     def test_a_large_run_is_drawn_at_once_and_zooms_smoothly(self) -> None:
         level = names.find_level("6", names.all_levels())
         data = record.of_level(level, 100, Choice(shape=(2304, 512, 4096))).data
-        page = self.folder / "large.html"
-        page.write_text(render(Page("Large", "", [{**data, "title": "Large", "subtitle": ""}], NO_LABS)),
-                        encoding="utf-8")
         begun = self.browser.thread_seconds()
-        self.browser.open(page)
+        self.show(Page("Large", "", [{**data, "title": "Large", "subtitle": ""}], NO_LABS))
         self.browser.settle()
         self.assertLess(self.browser.thread_seconds() - begun, FIRST_DRAWING)
         self.assertGreater(self.ask("run.count"), LARGE_EVENTS)
