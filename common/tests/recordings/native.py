@@ -11,7 +11,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts"))
 
-from recorded import BIN, LEVELS, OTHERS, ROOT, SIM, WARM_UPS, Program, run
+from recorded import BIN, LEVELS, OTHERS, ROOT, SIM, WARM_UPS, Program, record, run
 
 from ladder.levels import lab, verdict
 from ladder.levels.verdict import Finding, Verdict
@@ -28,19 +28,12 @@ def of_launches(found: Verdict) -> tuple[Finding, ...]:
 
 
 class Native(Scratch):
-    def record(self, program: Program) -> Path:
-        file = self.root / f"{program.name}.rec"
-        done = subprocess.run([SIM, *program.options, "--record", str(file), str(program.path), *program.arguments],
-                              capture_output=True, text=True, timeout=600, check=False)
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        return file
-
     def replay(self, file: Path, *options: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run([SIM, *options, "--replay", str(file)], capture_output=True, text=True, timeout=600,
                               check=False)
 
     def assert_same(self, program: Program, schedules: tuple[tuple[str, ...], ...]) -> None:
-        file = self.record(program)
+        file = record(program, self.root)
         for schedule in schedules:
             with self.subTest(program=program.name, schedule=schedule):
                 there = run([str(program.path), *program.arguments], self.root / "counters.json", *program.options,
@@ -70,12 +63,12 @@ class Native(Scratch):
     def test_inputs_are_kept_as_seeds(self) -> None:
         large = Program(LEVELS[0].name, ("--m", "1024", "--n", "256", "--k", "2048"), ("--sms", "8"))
         inputs = 2 * 2048 * (1024 + 256)
-        self.assertLess(self.record(large).stat().st_size, inputs // 8)
+        self.assertLess(record(large, self.root).stat().st_size, inputs // 8)
 
     def test_changed_ptx(self) -> None:
         """Without an instruction a replay says what the program says, and shows which tiles are wrong."""
         level = next(program for program in LEVELS if program.name == "level01_baseline_sm100")
-        file = self.record(level)
+        file = record(level, self.root)
         embedded = Embedded.find(level.path, 100)
         first = {site.instruction: site for site in reversed(embedded.sites())}
         codes = set()
@@ -93,7 +86,7 @@ class Native(Scratch):
         self.assertEqual(codes, {1, 86})
 
     def test_bad_recordings(self) -> None:
-        file = self.record(WARM_UPS[0])
+        file = record(WARM_UPS[0], self.root)
         data = file.read_bytes()
         bad = self.root / "bad.rec"
         for content, code, words in (
@@ -108,7 +101,7 @@ class Native(Scratch):
                 self.assertEqual(done.stderr.count("\n"), 1)
 
     def test_bad_ptx(self) -> None:
-        file = self.record(WARM_UPS[0])
+        file = record(WARM_UPS[0], self.root)
         ptx = self.root / "bad.ptx"
         ptx.write_text(".version 9.0\n.target sm_100a\n.address_size 64\n.entry k() { nonsense; }\n", encoding="utf-8")
         done = self.replay(file, "--ptx", str(ptx))

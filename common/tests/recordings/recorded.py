@@ -3,6 +3,7 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -43,6 +44,15 @@ class Said:
 
     verdict: Verdict
     counters: Any
+
+
+def record(program: Program, folder: Path) -> Path:
+    file = folder / f"{program.name}.rec"
+    done = subprocess.run([SIM, *program.options, "--record", str(file), str(program.path), *program.arguments],
+                          capture_output=True, text=True, timeout=600, check=False)
+    if done.returncode != 0:
+        raise AssertionError(done.stdout + done.stderr)
+    return file
 
 
 def run(command: Sequence[str], counters: Path, *options: str) -> Said:

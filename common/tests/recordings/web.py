@@ -16,7 +16,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "scripts"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "programs" / "field_bugs"))
 
 import test_field_bugs as field_bugs
-from recorded import BIN, LEVELS, OTHERS, ROOT, SIM, WARM_UPS, Program
+from recorded import BIN, LEVELS, OTHERS, ROOT, SIM, WARM_UPS, record
 
 from ladder.command import EXIT_RIGHT, EXIT_WRONG
 from ladder.levels.verdict import Finding, Verdict
@@ -35,15 +35,6 @@ TWIN_MODES: dict[str, dict[str, Any]] = {
     "default": {"check": "off"}, "latest": {"check": "off", "schedule": "latest"},
     **{f"seed {i}": {"check": "off", "schedule": {"seed": i}} for i in range(1, field_bugs.SEEDS + 1)},
     "check": {"check": "on"}, "strict": {"check": "strict"}}
-
-
-def record(program: Program, folder: Path) -> Path:
-    file = folder / f"{program.name}.rec"
-    done = subprocess.run([SIM, *program.options, "--record", str(file), str(program.path), *program.arguments],
-                          capture_output=True, text=True, timeout=600, check=False)
-    if done.returncode != 0:
-        raise AssertionError(done.stdout + done.stderr)
-    return file
 
 
 def in_node(requests: Sequence[dict[str, Any]]) -> list[Any]:
