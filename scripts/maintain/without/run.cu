@@ -9,7 +9,6 @@
 #include <charconv>
 #include <cstdio>
 #include <cstring>
-#include <memory>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -106,25 +105,17 @@ Settings parse(int argc, char** argv) {
   return settings;
 }
 
-DeviceMemory upload(Operand operand, std::int64_t elements) {
-  const auto values = std::make_unique_for_overwrite<Bf16[]>(static_cast<std::size_t>(elements));
-  fill_input(Init::integer, 1, operand, {values.get(), static_cast<std::size_t>(elements)});
-  DeviceMemory memory(static_cast<std::size_t>(elements) * sizeof(Bf16), "an operand");
-  check(cudaMemcpy(memory.data(), values.get(), static_cast<std::size_t>(elements) * sizeof(Bf16),
-                   cudaMemcpyHostToDevice),
-        "copying an operand to the device");
-  return memory;
-}
-
 /// How many elements were wrong in each launch.
 std::vector<unsigned> count(const Level& level, const Settings& settings, const Shape& shape, int sms) {
-  const DeviceMemory a = upload(Operand::a, shape.a_elements()), b = upload(Operand::b, shape.b_elements());
+  const Inputs inputs(shape, Init::integer, 1);
+  const DeviceInput a(inputs.a.get(), shape.a_elements(), "A"), b(inputs.b.get(), shape.b_elements(), "B");
   const std::size_t bytes = static_cast<std::size_t>(shape.d_elements()) * sizeof(Bf16);
   const DeviceMemory d(bytes, "D"), expected(bytes, "the right D");
-  const auto matrix = [](const DeviceMemory& memory) { return reinterpret_cast<__nv_bfloat16*>(memory.data()); };
+  const auto input = [](const DeviceInput& memory) { return reinterpret_cast<const __nv_bfloat16*>(memory.data()); };
+  const auto output = [](const DeviceMemory& memory) { return reinterpret_cast<__nv_bfloat16*>(memory.data()); };
   const dim3 tiles((shape.n + TILE - 1) / TILE, (shape.m + TILE - 1) / TILE);
   const Stream stream;
-  multiply<<<tiles, dim3(THREADS, THREADS), 0, stream>>>(matrix(a), matrix(b), matrix(expected), shape.m, shape.n,
+  multiply<<<tiles, dim3(THREADS, THREADS), 0, stream>>>(input(a), input(b), output(expected), shape.m, shape.n,
                                                          shape.k);
   check(cudaGetLastError(), "launching the plain product");
   stream.synchronize("running the plain product");
@@ -134,7 +125,7 @@ std::vector<unsigned> count(const Level& level, const Settings& settings, const 
   const DeviceMemory counters(counters_bytes, "counters");
   check(cudaMemsetAsync(counters.data(), 0, counters_bytes, stream), "clearing the counters");
   const Problem problem{
-      .m = shape.m, .n = shape.n, .k = shape.k, .a = matrix(a), .b = matrix(b), .d = matrix(d), .ldd = shape.n};
+      .m = shape.m, .n = shape.n, .k = shape.k, .a = input(a), .b = input(b), .d = output(d), .ldd = shape.n};
   const auto* config = level.select != nullptr ? level.select(problem) : &level.configs[0];
   for (const Config& one : level.configs) {
     if (one.name == settings.config) config = &one;
