@@ -182,8 +182,8 @@ int host_threads(int asked) {
 }
 
 /// Adds the executed clusters to the launch's trace, at the times of the timing model.
-void add_replayed(const Launch& launch, uint32_t number, const timing::GridDemands& demands,
-                  const timing::ReplayLog& log, std::vector<Trace::Part>& executed, Trace& trace) {
+void add_executed(const Launch& launch, uint32_t number, const timing::GridDemands& demands,
+                  const timing::ContentionLog& log, std::vector<Trace::Part>& executed, Trace& trace) {
   for (size_t kind = 0; kind < executed.size(); ++kind) {
     const timing::ClusterLog* const cluster = log.of(number, demands.executed[kind]);
     if (cluster == nullptr || cluster->kind != kind) continue;
@@ -483,7 +483,7 @@ Outcome Device::predict(const std::vector<std::unique_ptr<Pending>>& pending) {
   const int threads = host_threads(options_.threads);
   std::vector<timing::GridDemands> demands;
   std::vector<std::vector<Trace::Part>> traced(pending.size());
-  timing::ReplayLog log;
+  timing::ContentionLog log;
   const bool traces = !options_.trace_file.empty();
   double flops = 0;
   // Nothing is computed in any case: a program goes on after a launch whose time cannot be predicted, and is told.
@@ -529,7 +529,7 @@ Outcome Device::predict(const std::vector<std::unique_ptr<Pending>>& pending) {
       return {Status::NotSupported, "--predictions: " + options_.prediction_file + " cannot be written"};
     for (size_t launch = 0; traces && launch < pending.size(); ++launch) {
       Launch& each = pending[launch]->launch;
-      add_replayed(each, static_cast<uint32_t>(launch), demands[launch], log, traced[launch], impl_->trace);
+      add_executed(each, static_cast<uint32_t>(launch), demands[launch], log, traced[launch], impl_->trace);
       impl_->trace.predicted(each, ghz, log.residences(static_cast<uint32_t>(launch)),
                              launch == 0 ? log.queues() : std::vector<QueueSample>());
     }

@@ -1,5 +1,5 @@
 // The one interface through which other parts observe a cluster: counters, traces, the demands that the timing model
-// replays, the taint tracking of a run without data, the order checker. Machine, exec and engine know none of them by
+// times, the taint tracking of a run without data, the order checker. Machine, exec and engine know none of them by
 // name.
 //
 // A watcher declares which events it wants; an event that no watcher wants costs one test of a bit. Some events are

@@ -1,4 +1,4 @@
-// The account of a replay: every cycle of every SM's tensor core belongs to one cause.
+// The account of tensor cores: every cycle of every SM's tensor core belongs to one cause.
 //
 // Warps and loads leave segments of time behind, each linked to what came before it. When an MMA ends a tensor core's
 // idle time, the account goes back from that MMA: it asks what the issuing warp did at each moment, and where the warp

@@ -6,8 +6,8 @@
 #include <span>
 #include <vector>
 
+#include "timing/contention.h"
 #include "timing/memory_model.h"
-#include "timing/replay.h"
 
 namespace sim::timing {
 

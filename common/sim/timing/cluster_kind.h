@@ -1,4 +1,4 @@
-// A class of clusters, prepared for the replay: the warps that run as one, and the mbarriers.
+// A class of clusters, prepared for contention: the warps that run as one, and the mbarriers.
 #pragma once
 
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 namespace sim::timing {
 
-/// Warps of one warpgroup with the same demands in every step: they are replayed as one.
+/// Warps of one warpgroup with the same demands in every step: they are timed as one.
 struct WarpClass {
   uint32_t rank, first_warp, warps;
   const std::vector<DemandStep>* steps;

@@ -1,6 +1,6 @@
 // The demands of a cluster on the hardware: each warp's instructions as the timing model sees them. Execution
-// determines kind and amount; durations and waits are determined by the replay, in which all clusters share one time
-// (timing/replay.h).
+// determines kind and amount; durations and waits are determined by contention, in which all clusters share one time
+// (timing/contention.h).
 #pragma once
 
 #include <compare>

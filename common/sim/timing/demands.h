@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "engine/grid.h"
-#include "timing/replay.h"
+#include "timing/contention.h"
 #include "timing/trace.h"
 
 namespace sim {

@@ -17,14 +17,14 @@ namespace {
 constexpr int kMostPasses = 3;  // of a limit
 constexpr int kDigits = 6;
 constexpr double kFirstGuess = 0.7;     // of the highest clock
-constexpr double kNear = 0.01;          // of a clock: closer ones share a replay
-constexpr double kLeastSpacing = 0.03;  // of a clock: between replays that are used for extrapolation
+constexpr double kNear = 0.01;          // of a clock: closer ones share a result
+constexpr double kLeastSpacing = 0.03;  // of a clock: between results that are used for extrapolation
 
-bool uses_tensor_cores(const Prediction& p) { return p.replayed.activity.flops > 0; }
+bool uses_tensor_cores(const Prediction& p) { return p.times.activity.flops > 0; }
 
 /// The limiting resource.
 std::string limit(const Prediction& p) {
-  const PredictedTimes& r = p.replayed;
+  const PredictedTimes& r = p.times;
   if (!uses_tensor_cores(p)) {
     const std::pair<double, const char*> shares[] = {{r.dram_share, "DRAM bandwidth"},
                                                      {r.issue_share, "instructions that SMs can issue"},
@@ -58,7 +58,7 @@ std::string account_text(const Prediction& p) {
   std::string_view group;
   bool is_first = true;
   for (size_t i = 0; i < kParts; ++i) {
-    const double percent = 100 * p.replayed.account.share(static_cast<Part>(i));
+    const double percent = 100 * p.times.account.share(static_cast<Part>(i));
     if (percent < 0.05) continue;
     const std::string_view title = kPartNames[i].title;
     const size_t name = title.find(": ") == std::string_view::npos ? 0 : title.find(": ") + 2;
@@ -72,7 +72,7 @@ std::string account_text(const Prediction& p) {
   return text + "\n";
 }
 
-/// The results of a replay that may be added and scaled.
+/// The results that may be added and scaled.
 template <class Result, class F>
 void each_number(Result& r, F&& f) {
   f(r.activity.cycles), f(r.activity.flops), f(r.activity.l2_bytes), f(r.activity.sm_bytes), f(r.activity.dram_bytes);
@@ -80,10 +80,10 @@ void each_number(Result& r, F&& f) {
       f(r.lines_share), f(r.dram_read), f(r.dram_written), f(r.link_bytes), f(r.cluster_cycles);
 }
 
-/// Replays of the same launches at several clocks, with interpolation between them.
-class Replays {
+/// Results of the same launches at several clocks, with interpolation between them.
+class TimesByClock {
  public:
-  Replays(std::span<const GridDemands> launches, const Gpu& gpu, const Constants& c)
+  TimesByClock(std::span<const GridDemands> launches, const Gpu& gpu, const Constants& c)
       : launches_(launches), gpu_(gpu), c_(c) {}
 
   using Found = std::pair<double, PredictedTimes>;
@@ -103,10 +103,10 @@ class Replays {
   using Known = std::map<double, PredictedTimes>;
 
   /// At a power limit, the clocks of the GPCs differ.
-  void replay_at(double ghz) { known_.emplace(ghz, replay(launches_, gpu_, c_, {ghz, c_.gpc_clock_spread})); }
+  void contend_at(double ghz) { known_.emplace(ghz, contend(launches_, gpu_, c_, {ghz, c_.gpc_clock_spread})); }
 
   Found within(double cap) {
-    if (known_.empty()) replay_at(kFirstGuess * c_.clock_max);
+    if (known_.empty()) contend_at(kFirstGuess * c_.clock_max);
     const double highest = highest_ghz(c_, known_.begin()->second.activity);
     for (int pass = 0;; ++pass) {
       double ghz = 0;
@@ -117,7 +117,7 @@ class Replays {
       }
       ghz = std::min(std::floor(ghz * 1000 + 0.5) / 1000, highest);
       if (pass == kMostPasses || std::fabs(nearest(ghz)->first - ghz) <= kNear * ghz) return {ghz, about(ghz)};
-      replay_at(ghz);
+      contend_at(ghz);
     }
   }
 
@@ -130,7 +130,7 @@ class Replays {
     return best;
   }
 
-  /// Linear interpolation between the replays below and above, or through the two nearest, or the only replay.
+  /// Linear interpolation between the results below and above, or through the two nearest, or the only result.
   PredictedTimes about(double ghz) const {
     auto one = nearest(ghz), other = nearest(ghz, one->first);
     const auto above = known_.upper_bound(ghz);
@@ -159,9 +159,9 @@ class Replays {
 }  // namespace
 
 std::vector<Prediction> predict(std::span<const GridDemands> launches, const Gpu& gpu, const Constants& c,
-                                std::span<const PowerSetting> settings, double useful_flops, ReplayLog* log) {
+                                std::span<const PowerSetting> settings, double useful_flops, ContentionLog* log) {
   using Kind = PowerSetting::Kind;
-  Replays replays(launches, gpu, c);
+  TimesByClock by_clock(launches, gpu, c);
   std::vector<Prediction> all;
   for (const PowerSetting& power : settings) {
     Prediction& p = all.emplace_back();
@@ -171,25 +171,25 @@ std::vector<Prediction> predict(std::span<const GridDemands> launches, const Gpu
     for (const GridDemands& launch : launches) p.clusters += launch.kind_of.size(), p.kinds += launch.kinds.size();
     if (power.kind == Kind::None || power.kind == Kind::Clock) {
       p.ghz = power.kind == Kind::Clock ? power.ghz : multiplies(launches) ? c.clock_max_mma : c.clock_max;
-      p.replayed = replay(launches, gpu, c, {p.ghz, 0}, std::exchange(log, nullptr));
+      p.times = contend(launches, gpu, c, {p.ghz, 0}, std::exchange(log, nullptr));
     } else {
-      std::tie(p.ghz, p.replayed) = power.kind == Kind::Burst ? replays.burst() : replays.sustained();
-      // The results at this clock may come from replays at others.
-      if (ReplayLog* const wanted = std::exchange(log, nullptr))
-        replay(launches, gpu, c, {p.ghz, c.gpc_clock_spread}, wanted);
+      std::tie(p.ghz, p.times) = power.kind == Kind::Burst ? by_clock.burst() : by_clock.sustained();
+      // The results at this clock may be interpolated.
+      if (ContentionLog* const wanted = std::exchange(log, nullptr))
+        contend(launches, gpu, c, {p.ghz, c.gpc_clock_spread}, wanted);
     }
-    p.watts = watts(c, p.replayed.activity, p.ghz);
-    p.seconds = static_cast<double>(p.replayed.activity.cycles) / (p.ghz * 1e9) + c.launch_gap;
-    p.tflops = (useful_flops > 0 ? useful_flops : p.replayed.activity.flops) / p.seconds / 1e12;
-    p.replayed.account.only_useful(useful_flops, p.replayed.activity.flops);
-    p.power_share = 1 - p.ghz / highest_ghz(c, p.replayed.activity);
+    p.watts = watts(c, p.times.activity, p.ghz);
+    p.seconds = static_cast<double>(p.times.activity.cycles) / (p.ghz * 1e9) + c.launch_gap;
+    p.tflops = (useful_flops > 0 ? useful_flops : p.times.activity.flops) / p.seconds / 1e12;
+    p.times.account.only_useful(useful_flops, p.times.activity.flops);
+    p.power_share = 1 - p.ghz / highest_ghz(c, p.times.activity);
     p.error = c.model_error;
   }
   return all;
 }
 
 std::string to_text(const Prediction& p) {
-  const PredictedTimes& r = p.replayed;
+  const PredictedTimes& r = p.times;
   std::string text = "modelled: " + p.gpu + ", " + std::to_string(p.sms) + " SMs, all " + base::grouped(p.clusters) +
                      " clusters replayed, " + std::to_string(p.kinds) + " executed in full\n";
   text += base::format("  %s cycles   %.3f GHz at %.0f W (power: %s)   %.1f us",
@@ -213,7 +213,7 @@ std::string to_text(const Prediction& p) {
 }
 
 std::string to_json(const Prediction& p) {
-  const PredictedTimes& r = p.replayed;
+  const PredictedTimes& r = p.times;
   const auto gigabytes = [](int64_t bytes) { return static_cast<double>(bytes) / 1e9; };
   std::string text;
   base::JsonWriter json(text);

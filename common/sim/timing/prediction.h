@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "timing/contention.h"
 #include "timing/power_setting.h"
-#include "timing/replay.h"
 
 namespace sim::timing {
 
@@ -20,16 +20,17 @@ struct Prediction {
   double power_share = 0;  ///< of the time: what a clock below the highest costs
   double tflops = 0;       ///< from the useful FLOP that the program announced, or else those executed
   double error = 0;        ///< of the model's TFLOPS, compared with measured ones: a mean, not a bound
-  PredictedTimes replayed;
+  PredictedTimes times;
   uint64_t clusters = 0;
   size_t kinds = 0;
   std::set<std::string> uncounted;  ///< operations of the kernel that the figures leave out
 };
 
-/// One prediction for each setting. Clusters are replayed at a few clocks; results between these are interpolated.
-/// `log`: of a replay at the first setting's clock.
+/// One prediction for each setting. Clusters contend at a few clocks; results between these are interpolated.
+/// `log`: of the pass at the first setting's clock.
 std::vector<Prediction> predict(std::span<const GridDemands> launches, const Gpu& gpu, const Constants& constants,
-                                std::span<const PowerSetting> settings, double useful_flops, ReplayLog* log = nullptr);
+                                std::span<const PowerSetting> settings, double useful_flops,
+                                ContentionLog* log = nullptr);
 
 /// A few lines of text.
 std::string to_text(const Prediction& prediction);

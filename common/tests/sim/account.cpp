@@ -1,4 +1,4 @@
-// The account of a replay, on traces in which the cause is obvious.
+// The account of tensor cores, on traces in which the cause is obvious.
 #include <gtest/gtest.h>
 
 #include <functional>
@@ -6,7 +6,7 @@
 #include "machine/gpu.h"
 #include "timing/account.h"
 #include "timing/constants.h"
-#include "timing/replay.h"
+#include "timing/contention.h"
 
 namespace sim::timing {
 namespace {
@@ -98,7 +98,7 @@ struct Made {
     c.spread = 0, c.dram_latency = 0;
     if (machine) machine(c);
     const GridDemands demands = grid();
-    const PredictedTimes times = replay(std::span(&demands, 1), gpu, c, {1.5});
+    const PredictedTimes times = contend(std::span(&demands, 1), gpu, c, {1.5});
     const Tick all = times.activity.cycles * kCycle * gpu.sm_count;
     EXPECT_LE(times.account.total(), all);
     EXPECT_GT(times.account.total(), all - kCycle * gpu.sm_count) << "every cycle has one cause";

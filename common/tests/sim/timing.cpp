@@ -1,4 +1,4 @@
-// The timing model: its constants, its memory and power, and the replay of what warps demand.
+// The timing model: its constants, its memory and power, and contention for what warps demand.
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -9,10 +9,10 @@
 
 #include "machine/gpu.h"
 #include "timing/constants.h"
+#include "timing/contention.h"
 #include "timing/memory_model.h"
 #include "timing/ordinary_loads.h"
 #include "timing/prediction.h"
-#include "timing/replay.h"
 
 namespace sim::timing {
 namespace {
@@ -303,10 +303,10 @@ GridDemands ring(uint32_t clusters, int blocks, int stages) {
 
 PredictedTimes run(const GridDemands& grid) {
   const Constants c = built_in_constants("h200");
-  return replay(std::span(&grid, 1), *find_gpu("h200"), c, {1.5});
+  return contend(std::span(&grid, 1), *find_gpu("h200"), c, {1.5});
 }
 
-TEST(Replay, DeeperRingsHideLatencyUntilTensorCoresLimit) {
+TEST(Contention, DeeperRingsHideLatencyUntilTensorCoresLimit) {
   const int64_t one = run(ring(1, 64, 1)).activity.cycles, two = run(ring(1, 64, 2)).activity.cycles,
                 eight = run(ring(1, 64, 8)).activity.cycles;
   EXPECT_GT(one, two);
@@ -314,20 +314,20 @@ TEST(Replay, DeeperRingsHideLatencyUntilTensorCoresLimit) {
   EXPECT_GE(eight, 64 * 4 * 64) << "an m64n128k16 takes 64 cycles";
 }
 
-TEST(Replay, CountsWhatIsDemanded) {
+TEST(Contention, CountsWhatIsDemanded) {
   const PredictedTimes result = run(ring(10, 8, 4));
   EXPECT_DOUBLE_EQ(result.activity.flops, 10 * 8 * 4 * 2.0 * 64 * 128 * 16);
   EXPECT_EQ(result.activity.sm_bytes, 10 * 8 * 16'384);
   EXPECT_EQ(result.dram_read, 10 * 8 * 16'384) << "every box once";
 }
 
-TEST(Replay, RowsThatDoNotBeginWithALineTakeTwoRequests) {
+TEST(Contention, RowsThatDoNotBeginWithALineTakeTwoRequests) {
   const auto cycles = [](uint64_t row_step) {
     GridDemands grid = ring(132, 64, 8);
     for (LoadForm& form : grid.forms.loads) form.row_step = row_step;
     Constants c = built_in_constants("h200");
     c.gpc_bytes_per_second /= 8, c.l2_bytes_per_second /= 8;
-    return static_cast<double>(replay(std::span(&grid, 1), *find_gpu("h200"), c, {1.5}).activity.cycles);
+    return static_cast<double>(contend(std::span(&grid, 1), *find_gpu("h200"), c, {1.5}).activity.cycles);
   };
   const Constants c = built_in_constants("h200");
   const double request = c.l2_request_bytes / (128 + c.l2_request_bytes);  // of what a row takes
@@ -336,17 +336,17 @@ TEST(Replay, RowsThatDoNotBeginWithALineTakeTwoRequests) {
   EXPECT_NEAR(cycles(8192 + 16) / cycles(8192), 1 + request * 7 / 8, 0.05) << "seven of eight";
 }
 
-TEST(Replay, ClustersBeyondTheGpuTakeASecondTurn) {
+TEST(Contention, ClustersBeyondTheGpuTakeASecondTurn) {
   const int64_t whole = run(ring(132, 64, 4)).activity.cycles, more = run(ring(133, 64, 4)).activity.cycles;
   EXPECT_GT(more, whole * 3 / 2);
 }
 
-TEST(Replay, IsTheSameEveryTime) {
+TEST(Contention, IsTheSameEveryTime) {
   const GridDemands grid = ring(200, 32, 4);
   EXPECT_EQ(run(grid).activity.cycles, run(grid).activity.cycles);
 }
 
-TEST(Replay, WaitingForEverIsAnError) {
+TEST(Contention, WaitingForEverIsAnError) {
   GridDemands grid = ring(1, 4, 4);
   auto& steps = grid.kinds[0][0][0].steps;
   steps.erase(std::find_if(steps.begin(), steps.end(), [](const DemandStep& step) { return step.what == What::Load; }));
@@ -384,7 +384,7 @@ GridDemands stealing(uint32_t clusters, uint32_t most) {
   return grid;
 }
 
-TEST(Replay, WorkThatIsTakenOverIsDoneOnce) {
+TEST(Contention, WorkThatIsTakenOverIsDoneOnce) {
   for (const uint32_t clusters : {1u, 132u, 133u, 400u}) {
     const PredictedTimes result = run(stealing(clusters, 6));
     EXPECT_EQ(result.activity.sm_bytes, clusters * 16'384);
@@ -393,14 +393,16 @@ TEST(Replay, WorkThatIsTakenOverIsDoneOnce) {
   EXPECT_GT(run(stealing(133, 6)).activity.cycles, run(stealing(132, 6)).activity.cycles);
 }
 
-TEST(Replay, MoreWorkForOneClusterThanForeseenIsAnError) { EXPECT_THROW(run(stealing(400, 1)), std::runtime_error); }
+TEST(Contention, MoreWorkForOneClusterThanForeseenIsAnError) {
+  EXPECT_THROW(run(stealing(400, 1)), std::runtime_error);
+}
 
-TEST(Replay, ATraceOfATakerIsOfTheKindThatItTurnsOutToBe) {
+TEST(Contention, ATraceOfATakerIsOfTheKindThatItTurnsOutToBe) {
   const GridDemands grid = stealing(400, 6);
-  ReplayLog log;
+  ContentionLog log;
   log.want(0, 0);
   const Constants c = built_in_constants("h200");
-  replay(std::span(&grid, 1), *find_gpu("h200"), c, {1.5}, &log);
+  contend(std::span(&grid, 1), *find_gpu("h200"), c, {1.5}, &log);
   const ClusterLog* const first = log.of(0, 0);
   ASSERT_NE(first, nullptr);
   EXPECT_GT(grid.grants.at(first->kind), 0);
@@ -408,12 +410,12 @@ TEST(Replay, ATraceOfATakerIsOfTheKindThatItTurnsOutToBe) {
   EXPECT_EQ(first->passed.size(), grid.kinds.at(first->kind)[0][0].steps.size()) << "all of its steps";
 }
 
-TEST(Replay, ATraceKnowsOfEveryCtaOnWhichSmItIsWhen) {
+TEST(Contention, ATraceKnowsOfEveryCtaOnWhichSmItIsWhen) {
   GridDemands grid = ring(400, 8, 4);
   grid.ctas_per_sm = 2, grid.resident = 264;
-  ReplayLog log;
+  ContentionLog log;
   const Constants c = built_in_constants("h200");
-  const PredictedTimes result = replay(std::span(&grid, 1), *find_gpu("h200"), c, {1.5}, &log);
+  const PredictedTimes result = contend(std::span(&grid, 1), *find_gpu("h200"), c, {1.5}, &log);
   const std::vector<Residence> all = log.residences(0);
   std::set<uint32_t> clusters, sms;
   uint64_t end = 0;
@@ -432,18 +434,18 @@ TEST(Replay, ATraceKnowsOfEveryCtaOnWhichSmItIsWhen) {
   EXPECT_TRUE(log.residences(1).empty());
 }
 
-TEST(Replay, GpcsWithClocksOfTheirOwnEndOneAfterTheOther) {
+TEST(Contention, GpcsWithClocksOfTheirOwnEndOneAfterTheOther) {
   const Constants c = built_in_constants("h200");
   GridDemands grid = ring(132, 256, 8);
   grid.places.assign(132, grid.places[0]);  // all load the same, so that tensor cores are the limit
   grid.forms.mmas[0].n = 256;
   const auto cycles = [&](double spread) {
-    return static_cast<double>(replay(std::span(&grid, 1), *find_gpu("h200"), c, {1.5, spread}).activity.cycles);
+    return static_cast<double>(contend(std::span(&grid, 1), *find_gpu("h200"), c, {1.5, spread}).activity.cycles);
   };
   EXPECT_NEAR(cycles(0.1) / cycles(0), 1.05, 0.02) << "the slowest is half of it below the mean";
 }
 
-TEST(Replay, CtasOfAnSmShareItsTensorMemory) {
+TEST(Contention, CtasOfAnSmShareItsTensorMemory) {
   const auto cycles = [](uint32_t columns) {
     GridDemands grid;
     grid.ctas_per_sm = 2, grid.resident = 264;
@@ -462,7 +464,7 @@ TEST(Replay, CtasOfAnSmShareItsTensorMemory) {
   EXPECT_GT(cycles(512), 3 * cycles(256) / 2) << "one after the other";
 }
 
-TEST(Replay, OrdinaryLoadsOfAnSmTakeTurnsForTheirLines) {
+TEST(Contention, OrdinaryLoadsOfAnSmTakeTurnsForTheirLines) {
   const auto cycles = [](uint32_t lines, int warps) {
     GridDemands grid;
     grid.resident = 1;
@@ -499,7 +501,7 @@ GridDemands warps_that_issue(size_t warps, uint32_t instructions, bool loads) {
   return grid;
 }
 
-TEST(Replay, AllWarpsOfAnSmShareItsSchedulers) {
+TEST(Contention, AllWarpsOfAnSmShareItsSchedulers) {
   const Constants c = built_in_constants("h200");
   const auto cycles = [](size_t warps) {
     return static_cast<double>(run(warps_that_issue(warps, 10'000, false)).activity.cycles);
@@ -509,7 +511,7 @@ TEST(Replay, AllWarpsOfAnSmShareItsSchedulers) {
   EXPECT_NEAR(cycles(32), 32 * 10'000 / c.issue_per_cycle, c.issue_window);
 }
 
-TEST(Replay, OrdinaryLoadsTakeWhatDramHas) {
+TEST(Contention, OrdinaryLoadsTakeWhatDramHas) {
   const auto run_with = [](double from_dram) {
     GridDemands grid;
     grid.resident = 132, grid.from_dram = from_dram;
@@ -639,9 +641,9 @@ GridDemands everything(uint32_t clusters, int blocks, int more) {
           steps.push_back({What::Expect, 0, 0, 16'384 + 8 * 1024, 1});
           steps.push_back({What::Arrive, 0, 0, 1, 1});
           for (int box = 0; box < 9; ++box) {  // many small ones: the issuing warp limits
-            const uint32_t site = box == 0 ? 0 : 1;
-            steps.push_back({What::Load, 0, 0, site, 1});
-            kind[rank][warp].places.push_back({site, 128 * block, 0});
+            const uint32_t form = box == 0 ? 0 : 1;
+            steps.push_back({What::Load, 0, 0, form, 1});
+            kind[rank][warp].places.push_back({form, 128 * block, 0});
           }
           steps.push_back({What::Wait, 0, 0, turn, 2});
           for (const uint32_t mma : {1u, 2u}) {

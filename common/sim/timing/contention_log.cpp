@@ -1,4 +1,4 @@
-#include "timing/replay_log.h"
+#include "timing/contention_log.h"
 
 #include <algorithm>
 #include <map>
@@ -238,29 +238,30 @@ class Events {
 
 }  // namespace
 
-ClusterLog* ReplayLog::follow(uint32_t launch, uint32_t cluster) {
+ClusterLog* ContentionLog::follow(uint32_t launch, uint32_t cluster) {
   if (std::ranges::find(wanted_, std::pair(launch, cluster)) == wanted_.end()) return nullptr;
   ClusterLog& log = logs_.emplace_back();
   log.launch = launch, log.number = cluster;
   return &log;
 }
 
-const ClusterLog* ReplayLog::of(uint32_t launch, uint32_t cluster) const {
+const ClusterLog* ContentionLog::of(uint32_t launch, uint32_t cluster) const {
   const auto found =
       std::ranges::find_if(logs_, [&](const ClusterLog& log) { return log.launch == launch && log.number == cluster; });
   return found == logs_.end() ? nullptr : &*found;
 }
 
-void ReplayLog::note_residence(uint32_t launch, uint32_t sm, uint32_t cluster, uint32_t rank, Tick begin, Tick end) {
+void ContentionLog::note_residence(uint32_t launch, uint32_t sm, uint32_t cluster, uint32_t rank, Tick begin,
+                                   Tick end) {
   if (residences_.size() <= launch) residences_.resize(launch + 1);
   residences_[launch].push_back({sm, cluster, rank, cycle(begin), cycle(end)});
 }
 
-std::vector<Residence> ReplayLog::residences(uint32_t launch) const {
+std::vector<Residence> ContentionLog::residences(uint32_t launch) const {
   return launch < residences_.size() ? residences_[launch] : std::vector<Residence>();
 }
 
-void ReplayLog::note_queues(const MemoryModel& memory, Tick now) {
+void ContentionLog::note_queues(const MemoryModel& memory, Tick now) {
   constexpr uint64_t kApart = 1000;  // cycles
   if (!queues_.empty() && cycle(now) < queues_.back().cycle + kApart) return;
   queues_.push_back(

@@ -1,4 +1,4 @@
-// The events of a cluster's replay, for a trace: those of an execution, at the times of the timing model.
+// The events of a cluster under contention, for a trace: those of an execution, at the times of the timing model.
 #pragma once
 
 #include <cstdint>
@@ -14,7 +14,7 @@
 
 namespace sim::timing {
 
-/// Warps that are replayed as one: those of one CTA with the same demands.
+/// Warps that are timed as one: those of one CTA with the same demands.
 struct GangMembers {
   uint32_t rank;
   std::vector<uint32_t> warps;
@@ -55,8 +55,8 @@ struct ClusterLog {
   std::vector<Told> told;
 };
 
-/// Logs of the clusters that a trace shows. A new replay discards the logs of an earlier one.
-class ReplayLog {
+/// Logs of the clusters that a trace shows. `start` discards those of an earlier pass.
+class ContentionLog {
  public:
   void want(uint32_t launch, uint32_t cluster) { wanted_.emplace_back(launch, cluster); }
   void start() { logs_.clear(), residences_.clear(), queues_.clear(); }
@@ -77,7 +77,7 @@ class ReplayLog {
   std::vector<QueueSample> queues_;
 };
 
-/// The events of a replayed cluster. Those of its execution supply the data that operations move.
+/// The events of a logged cluster. Those of its execution supply the data that operations move.
 Trace::Part events_of(const ClusterLog& log, const ClusterDemands& demands, Trace::Part executed);
 
 }  // namespace sim::timing

@@ -1,4 +1,4 @@
-#include "timing/replay.h"
+#include "timing/contention.h"
 
 #include <algorithm>
 #include <map>
@@ -26,15 +26,15 @@ constexpr uint32_t kTmemColumns = 512;  // of an SM
 constexpr char kUnforeseen[] =
     "unexpected number of clusters whose work one cluster takes over (cluster launch control)";
 
-struct ReplayActor;
+struct TimedActor;
 
-struct ReplayMbarrier {
+struct TimedMbarrier {
   int32_t count = 0, pending = 0;
   int64_t bytes = 0;
   uint32_t phase = 0;
   Tick latest = 0, done = 0;  ///< the last contribution to this phase; the end of the previous phase
   Account::Causes causes, of_done;
-  std::vector<ReplayActor*> waiters;
+  std::vector<TimedActor*> waiters;
 };
 
 struct NamedBarrier {
@@ -44,13 +44,13 @@ struct NamedBarrier {
   Account::Tail last, of_done;  ///< the last arrival at this phase, and at the previous one
   uint32_t last_rank = 0;       ///< of the CTA that ended the previous phase
   uint32_t phase = 0;
-  std::vector<ReplayActor*> waiters;
+  std::vector<TimedActor*> waiters;
 };
 
-struct ReplayCluster;
+struct TimedCluster;
 
-struct ReplayActor {
-  ReplayCluster* cluster = nullptr;
+struct TimedActor {
+  TimedCluster* cluster = nullptr;
   const WarpClass* gang = nullptr;
   uint32_t step = 0, load = 0;
   Tick time = 0;
@@ -60,7 +60,7 @@ struct ReplayActor {
   uint64_t groups_committed = 0;
   Tick last_mma = 0;
   int mma_ctas = 1;  ///< that executed it
-  std::vector<ReplayActor*> group_waiters;
+  std::vector<TimedActor*> group_waiters;
   std::vector<std::pair<Tick, Tick>> bulk;   ///< ends of groups of stores: source read, arrived
   Tick bulk_read = 0, bulk_written = 0;      ///< of the open group
   Tick transfers = 0;                        ///< of tensor memory
@@ -103,24 +103,24 @@ struct Sm {
   Unit tensor, load, store, lines, shared;
   Schedulers schedulers;
   uint32_t columns = 0;  ///< allocated columns of tensor memory
-  std::vector<ReplayActor*> column_waiters;
+  std::vector<TimedActor*> column_waiters;
 };
 
-struct ReplayCta {
+struct TimedCta {
   uint32_t sm = 0, live_warps = 0;
   bool multiplied = false;
   std::array<NamedBarrier, 16> named;
 };
 
-struct ReplayCluster {
+struct TimedCluster {
   uint32_t launch = 0, number = 0;
   std::vector<uint32_t> work;  ///< clusters whose work it does, in order: itself, then those granted
   const ClusterClass* kind = nullptr;
   const GridDemands* grid = nullptr;
-  std::vector<ReplayCta> ctas;
-  std::vector<ReplayMbarrier> barriers;
+  std::vector<TimedCta> ctas;
+  std::vector<TimedMbarrier> barriers;
   NamedBarrier barrier;  ///< of the cluster; counts lanes
-  std::vector<std::unique_ptr<ReplayActor>> actors;
+  std::vector<std::unique_ptr<TimedActor>> actors;
   uint32_t live_actors = 0, live_lanes = 0;
   Tick begin = 0, end = 0;
   Account::Tail freed_by, last;  ///< the exit that made room for it; its own
@@ -130,12 +130,12 @@ struct ReplayCluster {
 
 using Told = ClusterLog::Told;
 
-// ---- the replay
+// ---- contention
 
-class Replay {
+class Contention {
  public:
-  Replay(std::span<const GridDemands> launches, const Gpu& gpu, const Constants& constants, const ModelClock& clock,
-         ReplayLog* log)
+  Contention(std::span<const GridDemands> launches, const Gpu& gpu, const Constants& constants, const ModelClock& clock,
+             ContentionLog* log)
       : launches_(launches),
         c_(constants),
         clock_(clock),
@@ -167,7 +167,7 @@ class Replay {
       const Event event = queue_.top();
       queue_.pop();
       advance(*event.actor);
-      for (ReplayCluster* cluster : std::exchange(retired_, {})) clusters_.erase(cluster);
+      for (TimedCluster* cluster : std::exchange(retired_, {})) clusters_.erase(cluster);
     }
     for (size_t i = 0; i < launches_.size(); ++i) {
       if (ended_[i] != launches_[i].kind_of.size())
@@ -207,7 +207,7 @@ class Replay {
   struct Event {
     Tick time;
     uint64_t number;
-    ReplayActor* actor;
+    TimedActor* actor;
     bool operator<(const Event& other) const { return std::tie(time, number) > std::tie(other.time, other.number); }
   };
 
@@ -258,12 +258,12 @@ class Replay {
 
   void start(size_t launch, uint32_t number, std::vector<uint32_t> sms, Tick now, const Account::Tail& freed_by) {
     const GridDemands& grid = launches_[launch];
-    auto owner = std::make_unique<ReplayCluster>();
-    ReplayCluster& cluster = *owner;
+    auto owner = std::make_unique<TimedCluster>();
+    TimedCluster& cluster = *owner;
     clusters_[&cluster] = std::move(owner);
     cluster.launch = static_cast<uint32_t>(launch), cluster.number = number;
     cluster.grid = &grid;
-    // A cluster that may be granted more work is replayed as the last kind until a request is refused.
+    // A cluster that may be granted more work is of the last kind until a request is refused.
     const size_t index = grid.grants.empty() ? grid.kind_of[number] : kinds_[launch].size() - 1;
     const ClusterClass& kind = kinds_[launch][index];
     cluster.kind = &kind;
@@ -285,7 +285,7 @@ class Replay {
     }
     cluster.live_actors = static_cast<uint32_t>(kind.gangs.size());
     for (const WarpClass& gang : kind.gangs) {
-      auto& actor = cluster.actors.emplace_back(std::make_unique<ReplayActor>());
+      auto& actor = cluster.actors.emplace_back(std::make_unique<TimedActor>());
       actor->cluster = &cluster;
       actor->gang = &gang;
       actor->time = now;
@@ -294,9 +294,9 @@ class Replay {
     }
   }
 
-  void exit(ReplayActor& actor) {
-    ReplayCluster& cluster = *actor.cluster;
-    ReplayCta& cta = cluster.ctas[actor.gang->rank];
+  void exit(TimedActor& actor) {
+    TimedCluster& cluster = *actor.cluster;
+    TimedCta& cta = cluster.ctas[actor.gang->rank];
     cta.live_warps -= actor.gang->warps;
     cluster.live_lanes -= 32 * actor.gang->warps;
     cluster.end = std::max(cluster.end, actor.time);
@@ -321,7 +321,7 @@ class Replay {
       if (log_ != nullptr) log_->note_residence(cluster.launch, sm, cluster.number, rank, cluster.begin, end);
     }
     if (ended_[launch] == launches_[launch].kind_of.size()) {
-      for (ReplayActor* waiter : std::exchange(launch_waiters_, {})) wake(*waiter, end);
+      for (TimedActor* waiter : std::exchange(launch_waiters_, {})) wake(*waiter, end);
     }
     retired_.push_back(&cluster);
     start_what_fits(end + ticks(c_.cta_start), cluster.last);
@@ -329,8 +329,8 @@ class Replay {
 
   // ---- time
 
-  void push(ReplayActor& actor) { queue_.push({actor.time, number_++, &actor}); }
-  void wake(ReplayActor& actor, Tick time) {
+  void push(TimedActor& actor) { queue_.push({actor.time, number_++, &actor}); }
+  void wake(TimedActor& actor, Tick time) {
     actor.time = std::max(actor.time, time);
     push(actor);
   }
@@ -340,21 +340,21 @@ class Replay {
     ++barrier.phase;
     barrier.done = barrier.latest + latency;
     barrier.of_done = barrier.last;
-    for (ReplayActor* waiter : std::exchange(barrier.waiters, {})) wake(*waiter, barrier.done);
+    for (TimedActor* waiter : std::exchange(barrier.waiters, {})) wake(*waiter, barrier.done);
   }
 
-  static void arrive(NamedBarrier& barrier, const ReplayActor& actor) {
+  static void arrive(NamedBarrier& barrier, const TimedActor& actor) {
     barrier.latest = std::max(barrier.latest, actor.time);
     if (actor.time < barrier.last.time) return;
     barrier.last = {actor.time, actor.past};
     barrier.last_rank = actor.gang->rank;
   }
 
-  static ReplayMbarrier& barrier_at(ReplayCluster& cluster, uint32_t rank, uint32_t slot) {
+  static TimedMbarrier& barrier_at(TimedCluster& cluster, uint32_t rank, uint32_t slot) {
     return cluster.barriers[cluster.kind->numbers[rank * cluster.kind->slots + slot]];
   }
 
-  void contribute(ReplayMbarrier& barrier, int32_t arrivals, int64_t expected, const Account::Tail& cause,
+  void contribute(TimedMbarrier& barrier, int32_t arrivals, int64_t expected, const Account::Tail& cause,
                   bool is_peer) {
     barrier.pending -= arrivals;
     barrier.bytes += expected;
@@ -365,13 +365,12 @@ class Replay {
     ++barrier.phase;
     barrier.done = barrier.latest;
     barrier.of_done = std::exchange(barrier.causes, {});
-    for (ReplayActor* waiter : std::exchange(barrier.waiters, {}))
-      wake(*waiter, barrier.done + ticks(c_.mbarrier_wait));
+    for (TimedActor* waiter : std::exchange(barrier.waiters, {})) wake(*waiter, barrier.done + ticks(c_.mbarrier_wait));
   }
 
   // ---- one actor
 
-  void advance(ReplayActor& actor) {
+  void advance(TimedActor& actor) {
     for (;;) {
       const DemandStep& step = (*actor.gang->steps)[actor.step];
       if (!std::exchange(actor.issued, true)) {
@@ -394,7 +393,7 @@ class Replay {
   }
 
   /// Notes what the actor has done since the step began.
-  void account(ReplayActor& actor, const DemandStep& step) {
+  void account(TimedActor& actor, const DemandStep& step) {
     using What = DemandStep::What;
     using Doing = Account::Doing;
     if (actor.time <= actor.begun) return;
@@ -419,7 +418,7 @@ class Replay {
       default: return note(Doing::Runs);
     }
   }
-  void note_wait(ReplayActor& actor, const NamedBarrier& barrier) {
+  void note_wait(TimedActor& actor, const NamedBarrier& barrier) {
     Account::Causes causes;
     causes.add({actor.begun, actor.past}, false);
     causes.add(barrier.of_done, barrier.last_rank != actor.gang->rank);
@@ -428,28 +427,28 @@ class Replay {
 
   // ---- for a trace
 
-  static void note_kind(const ReplayCluster& cluster, size_t index) {
+  static void note_kind(const TimedCluster& cluster, size_t index) {
     cluster.log->kind = static_cast<uint32_t>(index);
     cluster.log->gangs.clear();
     for (const WarpClass& gang : cluster.kind->gangs) cluster.log->gangs.push_back({gang.rank, gang.members});
   }
-  static uint32_t gang_of(const ReplayActor& actor) {
+  static uint32_t gang_of(const TimedActor& actor) {
     return static_cast<uint32_t>(actor.gang - actor.cluster->kind->gangs.data());
   }
-  void note(const ReplayActor& actor, Told::Effect effect, const BarrierName& barrier, int64_t amount, uint32_t phase,
+  void note(const TimedActor& actor, Told::Effect effect, const BarrierName& barrier, int64_t amount, uint32_t phase,
             int32_t needed, Tick time, uint32_t work = Told::kNoWork) {
     if (ClusterLog* const log = actor.cluster->log)
       log->told.push_back({effect, barrier, gang_of(actor), actor.step, work, amount, phase, needed, time});
   }
-  void note(const ReplayActor& actor, Told::Effect effect, uint32_t rank, uint32_t slot, int64_t amount, Tick time,
+  void note(const TimedActor& actor, Told::Effect effect, uint32_t rank, uint32_t slot, int64_t amount, Tick time,
             uint32_t work = Told::kNoWork) {
     if (actor.cluster->log == nullptr) return;
-    const ReplayMbarrier& barrier = barrier_at(*actor.cluster, rank, slot);
+    const TimedMbarrier& barrier = barrier_at(*actor.cluster, rank, slot);
     note(actor, effect, {BarrierName::Kind::Mbarrier, rank, 8 * slot}, amount, barrier.phase, barrier.count, time,
          work);
   }
   /// Returns the index of the work.
-  uint32_t note_work(const ReplayActor& actor, Tick begin, Tick end, Tick seen) {
+  uint32_t note_work(const TimedActor& actor, Tick begin, Tick end, Tick seen) {
     ClusterLog* const log = actor.cluster->log;
     if (log == nullptr) return Told::kNoWork;
     log->works.push_back({gang_of(actor), actor.step, actor.time, begin, end, seen});
@@ -466,7 +465,7 @@ class Replay {
   }
   /// Issues the instructions since the previous step: at the warp's own rate, limited by the SM's schedulers, which all
   /// its warps share.
-  void issue(ReplayActor& actor, uint32_t count) {
+  void issue(TimedActor& actor, uint32_t count) {
     const Tick window = ticks(c_.issue_window), one = ticks(1 / c_.issue_per_cycle) * actor.gang->warps;
     const Tick most = std::max(static_cast<Tick>(c_.issue_window / c_.instruction) * one, Tick{1});
     Schedulers& schedulers = sms_[actor.cluster->ctas[actor.gang->rank].sm].schedulers;
@@ -475,13 +474,13 @@ class Replay {
   }
 
   /// Performs a step. False: the actor waits, and performs the step again when it is woken.
-  bool perform(ReplayActor& actor, const DemandStep& step) {
+  bool perform(TimedActor& actor, const DemandStep& step) {
     using What = DemandStep::What;
-    ReplayCluster& cluster = *actor.cluster;
+    TimedCluster& cluster = *actor.cluster;
     const WarpClass& gang = *actor.gang;
-    ReplayCta& cta = cluster.ctas[gang.rank];
+    TimedCta& cta = cluster.ctas[gang.rank];
     Sm& sm = sms_[cta.sm];
-    const auto wait = [&](std::vector<ReplayActor*>& where) {
+    const auto wait = [&](std::vector<TimedActor*>& where) {
       actor.woken = true;
       where.push_back(&actor);
       return false;
@@ -492,14 +491,14 @@ class Replay {
     };
     switch (step.what) {
       case What::Init: {
-        ReplayMbarrier& barrier = barrier_at(cluster, step.rank, step.slot);
+        TimedMbarrier& barrier = barrier_at(cluster, step.rank, step.slot);
         barrier = {};
         barrier.count = barrier.pending = static_cast<int32_t>(step.value);
         note(actor, Told::Effect::Init, step.rank, step.slot, step.value, actor.time);
         return true;
       }
       case What::Wait: {
-        ReplayMbarrier& barrier = barrier_at(cluster, step.rank, step.slot);
+        TimedMbarrier& barrier = barrier_at(cluster, step.rank, step.slot);
         if ((barrier.phase & 1) == step.value) return wait(barrier.waiters);
         return actor.woken ? true : go_on_at(std::max(barrier.done, actor.time) + ticks(c_.mbarrier_wait) / 2);
       }
@@ -551,12 +550,12 @@ class Replay {
         sm.tensor.pause(actor.time, ticks(c_.mma_group));
         actor.groups.push_back(actor.last_mma);
         ++actor.groups_committed;
-        for (ReplayActor* waiter : std::exchange(actor.group_waiters, {})) wake(*waiter, actor.time);
+        for (TimedActor* waiter : std::exchange(actor.group_waiters, {})) wake(*waiter, actor.time);
         return true;
       }
       case What::GroupWait: {
         if (actor.groups_committed <= step.value) return true;
-        ReplayActor& leader = *cluster.actors[gang.leader];
+        TimedActor& leader = *cluster.actors[gang.leader];
         const uint64_t group = actor.groups_committed - 1 - step.value;
         if (group >= leader.groups.size()) return wait(leader.group_waiters);
         return go_on_at(leader.groups[group]);
@@ -580,7 +579,7 @@ class Replay {
         return true;
       case What::TmemDealloc:
         sm.columns -= step.value;
-        for (ReplayActor* waiter : std::exchange(sm.column_waiters, {})) {
+        for (TimedActor* waiter : std::exchange(sm.column_waiters, {})) {
           waiter->cluster->freed_by = {actor.time, actor.past};
           wake(*waiter, actor.time);
         }
@@ -666,16 +665,16 @@ class Replay {
   }
 
   /// The first chunk of the actor's next load. The coordinates are those of the cluster whose work it does.
-  uint32_t next_chunk(ReplayActor& actor) {
-    const ReplayCluster& cluster = *actor.cluster;
+  uint32_t next_chunk(TimedActor& actor) {
+    const TimedCluster& cluster = *actor.cluster;
     const WarpClass& own =
         cluster.grid->grants.empty() ? *actor.gang : kinds_[cluster.launch].front().gangs[gang_of(actor)];
     const uint32_t load = actor.load++;
     return chunks_.first(cluster.launch, cluster.work.at(load / own.loads), own.first_place + load % own.loads);
   }
 
-  void ask(ReplayActor& actor, const DemandStep& step) {
-    ReplayCluster& cluster = *actor.cluster;
+  void ask(TimedActor& actor, const DemandStep& step) {
+    TimedCluster& cluster = *actor.cluster;
     const GridDemands& grid = *cluster.grid;
     if (started_[cluster.launch] < grid.kind_of.size()) {
       cluster.work.push_back(static_cast<uint32_t>(started_[cluster.launch]++));
@@ -694,7 +693,7 @@ class Replay {
 
   /// Continues as a cluster of the kind that was granted this number and then refused. Up to the refusal both kinds
   /// have the same steps.
-  void become(ReplayCluster& cluster, std::vector<uint32_t>::const_iterator grants) {
+  void become(TimedCluster& cluster, std::vector<uint32_t>::const_iterator grants) {
     const GridDemands& grid = *cluster.grid;
     if (grants == grid.grants.end()) throw std::runtime_error(kUnforeseen);
     const auto index = static_cast<size_t>(grants - grid.grants.begin());
@@ -708,8 +707,8 @@ class Replay {
     if (cluster.log != nullptr) note_kind(cluster, index);
   }
 
-  void load(ReplayActor& actor, const LoadForm& form, uint32_t index) {
-    ReplayCluster& cluster = *actor.cluster;
+  void load(TimedActor& actor, const LoadForm& form, uint32_t index) {
+    TimedCluster& cluster = *actor.cluster;
     Sm& sm = sms_[cluster.ctas[actor.gang->rank].sm];
     const uint32_t first = next_chunk(actor);
     const uint32_t count = chunks_.count(cluster.launch, index);
@@ -735,11 +734,11 @@ class Replay {
     actor.time += ticks(c_.tma_issue);
   }
 
-  void mma(ReplayActor& actor, const MmaForm& form, uint32_t leader) {
+  void mma(TimedActor& actor, const MmaForm& form, uint32_t leader) {
     if (form.warpgroup && !actor.gang->leads) return;
     const double flops = 2.0 * form.m * form.n * form.k;
     flops_ += flops;
-    ReplayCluster& cluster = *actor.cluster;
+    TimedCluster& cluster = *actor.cluster;
     Sm& sm = sms_[cluster.ctas[leader].sm];
     const int rows = form.m / form.ctas < 128 && !form.warpgroup ? 128 : form.m / form.ctas;
     double cycles = 2.0 * rows * std::max<double>(form.n, c_.mma_min_columns) * form.k / c_.mma_flops_per_cycle;
@@ -755,7 +754,7 @@ class Replay {
     Shares before;
     if (cluster.log != nullptr) before = account_.shares();
     for (int i = 0; i < form.ctas; ++i) {
-      ReplayCta& cta = cluster.ctas[leader ^ static_cast<uint32_t>(i)];
+      TimedCta& cta = cluster.ctas[leader ^ static_cast<uint32_t>(i)];
       if (i > 0) sms_[cta.sm].tensor.busy += length;
       const bool is_first = !std::exchange(cta.multiplied, true);
       account_.multiply(cta.sm, actor.past, actor.time, begin, begin + length, std::min(work, length),
@@ -771,7 +770,7 @@ class Replay {
   std::span<const GridDemands> launches_;
   const Constants& c_;
   const ModelClock clock_;
-  ReplayLog* const log_;
+  ContentionLog* const log_;
   const SmPlacement placement_;
   const Chunks chunks_;
   MemoryModel memory_;
@@ -781,11 +780,11 @@ class Replay {
   std::vector<std::vector<ClusterClass>> kinds_;
   std::vector<uint64_t> started_, ended_, let_start_;
   std::vector<Tick> ends_;
-  std::map<ReplayCluster*, std::unique_ptr<ReplayCluster>> clusters_;
-  std::vector<ReplayCluster*> retired_;
+  std::map<TimedCluster*, std::unique_ptr<TimedCluster>> clusters_;
+  std::vector<TimedCluster*> retired_;
   std::priority_queue<Event> queue_;
   uint64_t number_ = 0;
-  std::vector<ReplayActor*> launch_waiters_;
+  std::vector<TimedActor*> launch_waiters_;
   double flops_ = 0;
   int64_t sm_bytes_ = 0;
   Tick longest_ = 0;
@@ -793,9 +792,9 @@ class Replay {
 
 }  // namespace
 
-PredictedTimes replay(std::span<const GridDemands> launches, const Gpu& gpu, const Constants& constants,
-                      const ModelClock& clock, ReplayLog* log) {
-  return Replay(launches, gpu, constants, clock, log).run();
+PredictedTimes contend(std::span<const GridDemands> launches, const Gpu& gpu, const Constants& constants,
+                       const ModelClock& clock, ContentionLog* log) {
+  return Contention(launches, gpu, constants, clock, log).run();
 }
 
 }  // namespace sim::timing

@@ -1,4 +1,4 @@
-// Replays the demands of all clusters of a launch in one common time: waits, and the service of each unit.
+// Contention of all clusters of a launch for the GPU's units, in one common time: waits, and the service of each unit.
 #pragma once
 
 #include <array>
@@ -10,9 +10,9 @@
 #include "machine/gpu.h"
 #include "timing/account.h"
 #include "timing/constants.h"
+#include "timing/contention_log.h"
 #include "timing/demand.h"
 #include "timing/power_model.h"
-#include "timing/replay_log.h"
 
 namespace sim::timing {
 
@@ -53,9 +53,9 @@ struct ModelClock {
   double ghz = 0, spread = 0;
 };
 
-/// Replays all launches of one call, in order. `clock`: of the SMs; DRAM has its own. Throws std::runtime_error if
+/// Lets all launches of one call contend, in order. `clock`: of the SMs; DRAM has its own. Throws std::runtime_error if
 /// clusters wait for one another for ever. `log` gets the events for a trace; it may be null.
-PredictedTimes replay(std::span<const GridDemands> launches, const Gpu& gpu, const Constants& constants,
-                      const ModelClock& clock, ReplayLog* log = nullptr);
+PredictedTimes contend(std::span<const GridDemands> launches, const Gpu& gpu, const Constants& constants,
+                       const ModelClock& clock, ContentionLog* log = nullptr);
 
 }  // namespace sim::timing
