@@ -126,7 +126,7 @@ void Observer::on(const LaneEvent& event) {
   const auto who = [&] { return by(event.warp, event.lanes); };
   switch (event.what) {
     case What::Part:
-      if (!is_predicate(program_, who().site, event.target)) detector_->part(who(), event.others);
+      if (!is_predicate(program_, who().pc, event.target)) detector_->part(who(), event.others);
       break;
     case What::MayPart: detector_->may_part(who()); break;
     case What::Aligned: detector_->aligned(who()); break;
@@ -147,7 +147,7 @@ void Observer::on(const FenceEvent& event) {
     case FenceEvent::What::WgmmaFence: registers_.fenced(event.warp); break;
     case FenceEvent::What::TensorMapRead: {
       const order::By who = by(event.warp, event.lanes);
-      detector_->acquire_map(who, event.map, ordering(who.site).scope);
+      detector_->acquire_map(who, event.map, ordering(who.pc).scope);
       break;
     }
   }
@@ -156,7 +156,7 @@ void Observer::on(const FenceEvent& event) {
 void Observer::fence(const Warp& warp, Mask lanes) {
   using Fence = Ordering::Fence;
   const order::By who = by(warp, lanes);
-  const Ordering& what = ordering(who.site);
+  const Ordering& what = ordering(who.pc);
   switch (what.fence) {
     case Fence::None: break;
     case Fence::Threads:
@@ -189,7 +189,7 @@ void Observer::on(const BarrierEvent& event) {
       if (event.is_aligned && event.expected != 0) detector_->aligned(who());
       detector_->barrier_arrive(by(*event.warp, event.warp->live), event.barrier.id, event.expected == 0);
       break;
-    case BarrierName::Kind::Cluster: detector_->cluster_arrive(who(), ordering(who().site).releases); break;
+    case BarrierName::Kind::Cluster: detector_->cluster_arrive(who(), ordering(who().pc).releases); break;
     case BarrierName::Kind::None: break;
   }
 }
@@ -215,7 +215,7 @@ void Observer::on(const SignalEvent& event) {
   auto operation = std::make_shared<order::OperationRecord>();
   switch (event.what) {
     case What::Thread: {
-      const Ordering& what = ordering(who.site);
+      const Ordering& what = ordering(who.pc);
       operation->signal = detector_->signal(who, what.releases, what.scope);
       break;
     }
@@ -311,7 +311,7 @@ void Observer::accessed_shared(const AccessEvent& event) {
 
 void Observer::accessed(const AccessEvent& event, Mask lanes, order::CtaKnowledge* target, const uint64_t* address) {
   const order::By who = by(event.warp, lanes, event.pc);
-  const Ordering& what = ordering(who.site);
+  const Ordering& what = ordering(who.pc);
   order::WarpAccess access;
   access.space = target == nullptr ? order::MemoryKind::Global : order::MemoryKind::Shared;
   access.target = target;
@@ -442,9 +442,9 @@ void Observer::on(const TensorEvent& event) {
   const TensorAccesses& seen = *event.accesses;
   switch (event.what) {
     case What::Wgmma: {
-      if (const std::optional<uint32_t> before = registers_.obstacle(warp, who.site); before && !is_serial())
+      if (const std::optional<uint32_t> before = registers_.obstacle(warp, who.pc); before && !is_serial())
         detector_->wgmma_unfenced(who, *before);
-      registers_.issued(warp, who.site);
+      registers_.issued(warp, who.pc);
       detector_->wgmma(who, ranges(seen.operands));
       break;
     }

@@ -32,7 +32,7 @@ std::string KernelNames::cta(const order::CtaKnowledge& cta) const {
                      cluster_size_);
 }
 
-Location KernelNames::locate(uint32_t site) const { return program_.locate(site); }
+Location KernelNames::locate(uint32_t pc) const { return program_.locate(pc); }
 
 std::string KernelNames::shared(uint64_t offset) const {
   return name_of_shared(launch_, static_cast<uint32_t>(offset));

@@ -11,8 +11,8 @@ class KernelNames final : public order::ProgramNames {
   explicit KernelNames(const Launch& launch);
   std::string kernel() const override;
   std::string cta(const order::CtaKnowledge& cta) const override;
-  Location locate(uint32_t site) const override;
-  uint32_t first_of_line(uint32_t site) const override { return first_of_line_[site]; }
+  Location locate(uint32_t pc) const override;
+  uint32_t first_of_line(uint32_t pc) const override { return first_of_line_[pc]; }
   std::string shared(uint64_t offset) const override;
   std::string global(uint64_t address) const override;
   const uint8_t* bytes(const order::CtaKnowledge* cta, uint64_t address) const override;

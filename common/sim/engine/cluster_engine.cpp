@@ -64,7 +64,7 @@ void ClusterEngine::retire() {
 
 void ClusterEngine::start(uint32_t number) {
   random_ = Random(schedule_.seed * 0x9E37'79B9 + launch_.number * 0x85EB'CA6B + number);
-  slow_sites_ = random_.next();
+  slow_pcs_ = random_.next();
   operations_.clear();
   ready_ = {};
   now_ = sequence_ = tie_ = in_flight_ = 0;
@@ -194,7 +194,7 @@ bool ClusterEngine::times_out(Warp& warp, bool in_doubt) {
   uint8_t& count = early_returns_[{&warp, pc}];
   if (count == kEarlyReturns) return false;
   ++count;
-  return in_doubt || schedule_.policy == SchedulePolicy::Latest || Random(slow_sites_ + 8 * pc + count).below(2) == 0;
+  return in_doubt || schedule_.policy == SchedulePolicy::Latest || Random(slow_pcs_ + 8 * pc + count).below(2) == 0;
 }
 
 void ClusterEngine::remark(Habit habit, const Fault& what, const Warp* warp, const Origin* origin) {
@@ -226,8 +226,8 @@ void ClusterEngine::submit(std::unique_ptr<AsyncOperation> operation, const Late
   uint64_t latency = when.latency;
   if (schedule_.policy == SchedulePolicy::Seeded) {
     const uint64_t base = latency + 16;
-    const bool slow_site = Random(slow_sites_ + 2 * operation->origin.pc + completing_).below(12) == 0;
-    switch (slow_site && random_.below(2) == 0 ? 5 : random_.below(5)) {
+    const bool is_slow = Random(slow_pcs_ + 2 * operation->origin.pc + completing_).below(12) == 0;
+    switch (is_slow && random_.below(2) == 0 ? 5 : random_.below(5)) {
       case 0: latency = 0; break;
       case 1: latency = base / 4; break;
       case 2: break;

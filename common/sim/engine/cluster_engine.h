@@ -143,8 +143,8 @@ class ClusterEngine final : public Scheduler {
   Schedule schedule_;
   Random random_{0};
   bool shares_thread_ = false;
-  bool may_write_ = false;   ///< to global memory, although other clusters can run
-  uint64_t slow_sites_ = 0;  ///< seed: which instructions' operations a seeded schedule often holds back here
+  bool may_write_ = false;  ///< to global memory, although other clusters can run
+  uint64_t slow_pcs_ = 0;   ///< seed: which instructions' operations a seeded schedule often holds back here
   Cluster cluster_;
   std::vector<std::unique_ptr<Watcher>> watchers_;
   std::vector<std::unique_ptr<uint8_t[]>> storage_;  // registers and local memory of the CTAs

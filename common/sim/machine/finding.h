@@ -34,7 +34,7 @@ struct Location {
 struct Spot {
   uint32_t cta = 0;  ///< in the grid
   uint16_t warp = 0;
-  uint32_t site = 0;  ///< the instruction
+  uint32_t pc = 0;  ///< the instruction
   uint64_t time = 0;
 };
 

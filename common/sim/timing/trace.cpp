@@ -127,7 +127,7 @@ class PartWriter {
         json_.object([&] {
           json_.member("cta", side.cta);
           json_.member("warp", uint32_t{side.warp});
-          json_.member("source", program_.source_line(side.site));
+          json_.member("source", program_.source_line(side.pc));
           json_.member("at", us(side.time));
         });
       }

@@ -201,7 +201,7 @@ void ClusterTracer::on(const ReportEvent& told) {
     for (const Side* side : {&told.finding.first, &told.finding.second}) {
       if (!side->spot) continue;
       event.sides.push_back(*side->spot);
-      event.cta = side->spot->cta, event.warp = side->spot->warp, event.pc = side->spot->site;
+      event.cta = side->spot->cta, event.warp = side->spot->warp, event.pc = side->spot->pc;
     }
     return;
   }

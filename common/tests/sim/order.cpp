@@ -22,8 +22,8 @@ class NumberedLines final : public ProgramNames {
  public:
   std::string kernel() const override { return "k"; }
   std::string cta(const CtaKnowledge& cta) const override { return "CTA " + std::to_string(cta.place.cta); }
-  Location locate(uint32_t site) const override { return {"instruction " + std::to_string(site), 0, {{"", site}}}; }
-  uint32_t first_of_line(uint32_t site) const override { return site; }
+  Location locate(uint32_t pc) const override { return {"instruction " + std::to_string(pc), 0, {{"", pc}}}; }
+  uint32_t first_of_line(uint32_t pc) const override { return pc; }
   std::string shared(uint64_t offset) const override { return "shared memory +" + std::to_string(offset); }
   std::string global(uint64_t address) const override { return "global memory " + std::to_string(address); }
   const uint8_t* bytes(const CtaKnowledge*, uint64_t address) const override {
@@ -77,20 +77,20 @@ class Story {
   void tell(const Words& line) {
     if (line[0] == "mbarrier") return known_mbarrier(place(line[1]));
     if (line[0] == "land") return land(line[1], place(line[2]));
-    const uint32_t site = number(line[0]);
+    const uint32_t pc = number(line[0]);
     const Event event{line[2], {line.begin() + 3, line.end()}};
-    if (line[1] == "*") return sync_cluster(site, !event.says("relaxed"));
+    if (line[1] == "*") return sync_cluster(pc, !event.says("relaxed"));
     const Words who = split(line[1], '.');
     CtaKnowledge& cta = *cta_[number(who[0])];
     const auto [first, last] = range(who.size() > 1 ? who[1] : "0-3");
     if (event.name == "bar.done") return detector_.barrier_complete(cta, event.number(0));
-    if (event.name == "bar.sync") return sync(cta, first, last, site, event.words.empty() ? 0 : event.number(0));
+    if (event.name == "bar.sync") return sync(cta, first, last, pc, event.words.empty() ? 0 : event.number(0));
     Mask lanes = kAll;
     if (who.size() > 2) {
       const auto [low, high] = range(who[2]);
       lanes = kAll >> (31 - high) & kAll << low;
     }
-    for (uint32_t warp = first; warp <= last; ++warp) happen({cta, static_cast<uint16_t>(warp), lanes, site}, event);
+    for (uint32_t warp = first; warp <= last; ++warp) happen({cta, static_cast<uint16_t>(warp), lanes, pc}, event);
     if (event.name == "exit") detector_.end(cta);
   }
   std::vector<Finding> found() const { return findings_.all(); }
@@ -105,16 +105,16 @@ class Story {
     return {*cta_[number(parts[0])], number(parts[1])};
   }
 
-  void sync(CtaKnowledge& cta, uint32_t first, uint32_t last, uint32_t site, uint32_t id) {
-    const auto by = [&](uint32_t warp) { return By{cta, static_cast<uint16_t>(warp), kAll, site}; };
+  void sync(CtaKnowledge& cta, uint32_t first, uint32_t last, uint32_t pc, uint32_t id) {
+    const auto by = [&](uint32_t warp) { return By{cta, static_cast<uint16_t>(warp), kAll, pc}; };
     for (uint32_t w = first; w <= last; ++w) detector_.barrier_arrive(by(w), id, last - first == 3);
     detector_.barrier_complete(cta, id);
     for (uint32_t w = first; w <= last; ++w) detector_.barrier_pass(by(w), id);
   }
-  void sync_cluster(uint32_t site, bool releases) {
+  void sync_cluster(uint32_t pc, bool releases) {
     const auto for_all = [&](auto f) {
       for (uint32_t c = 0; c < 2; ++c) {
-        for (uint16_t warp = 0; warp < 4; ++warp) f(By{*cta_[c], warp, kAll, site});
+        for (uint16_t warp = 0; warp < 4; ++warp) f(By{*cta_[c], warp, kAll, pc});
       }
     };
     for_all([&](const By& by) { detector_.cluster_arrive(by, releases); });
@@ -139,14 +139,14 @@ class Story {
       landings.push_back({&to.cta, {{offset, offset + bytes}}, &to.cta, to.offset});
     }
     const bool has_source = role == Role::BulkLoad;
-    operations_[std::to_string(by.site)] = {
+    operations_[std::to_string(by.pc)] = {
         detector_.bulk_load(by, role, landings, nullptr,
                             has_source ? std::vector<Range>{{4096, 4224}} : std::vector<Range>{}, event.is("red")),
         landings};
   }
   /// The bytes complete the phase.
-  void land(const std::string& site, const Place& at) {
-    auto& [operation, landings] = operations_.at(site);
+  void land(const std::string& pc, const Place& at) {
+    auto& [operation, landings] = operations_.at(pc);
     const auto landing =
         std::ranges::find_if(landings, [&](const RaceDetector::Landing& each) { return each.cta == &at.cta; });
     detector_.landed(*operation, static_cast<size_t>(landing - landings.begin()), at.cta, at.offset);

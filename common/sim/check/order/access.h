@@ -34,7 +34,7 @@ struct RecordedAccess {
   uint16_t row = 0;     ///< of the threads, or of the channel in which it completes
   Tick position = 0;    ///< in the row; 0: not complete, and its position is not known yet
   Mask lanes = kAll;    ///< of the row
-  uint32_t site = 0;    ///< the instruction
+  uint32_t pc = 0;      ///< the instruction
   GridPosition issuer;  ///< of the thread that executed it
   uint16_t warp = 0;    ///< its warp
   Tick issued = 0;      ///< that warp's tick at issue

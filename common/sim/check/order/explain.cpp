@@ -85,7 +85,7 @@ std::optional<Own> queue_of_its_threads(const RecordedAccess& access) {
 
 }  // namespace
 
-std::string RaceDetector::line(uint32_t site) const { return report::line(names_.locate(site)); }
+std::string RaceDetector::line(uint32_t pc) const { return report::line(names_.locate(pc)); }
 
 std::string RaceDetector::who(const By& by) const {
   return names_.cta(by.cta) + ", warp " + std::to_string(by.warp) + ", " + lanes_text(by.lanes);
@@ -98,11 +98,11 @@ std::string RaceDetector::who(const RecordedAccess& access) const {
 }
 
 Side RaceDetector::side(const By& by) const {
-  return {"", who(by), names_.locate(by.site), Spot{by.cta.place.cta, by.warp, by.site, time()}};
+  return {"", who(by), names_.locate(by.pc), Spot{by.cta.place.cta, by.warp, by.pc, time()}};
 }
 Side RaceDetector::side(const RecordedAccess& access) const {
-  return {noun(access), who(access), names_.locate(access.site),
-          Spot{access.issuer.cta, access.warp, access.site, access.time}};
+  return {noun(access), who(access), names_.locate(access.pc),
+          Spot{access.issuer.cta, access.warp, access.pc, access.time}};
 }
 
 const CtaKnowledge* RaceDetector::owner(const Shadow& shadow) const {
@@ -125,7 +125,7 @@ void RaceDetector::found(const Verdict& verdict, uint32_t before, uint32_t now, 
   const RecordedAccess& earlier = accesses_[told.reversed ? now : before];
   const RecordedAccess& later = accesses_[told.reversed ? before : now];
   if (told.reversed && verdict.rule != Rule::TensorMemory) told.rule = rule_of(earlier, later);
-  const uint32_t first = names_.first_of_line(earlier.site), second = names_.first_of_line(later.site);
+  const uint32_t first = names_.first_of_line(earlier.pc), second = names_.first_of_line(later.pc);
   const Findings::Key key = verdict.grade == Grade::Habit ? Findings::key(verdict.habit, first, second)
                                                           : Findings::key(told.rule, first, second);
   const auto make = [&] { return describe(told, earlier, later, context, shadow, begin, bytes); };
@@ -142,12 +142,12 @@ void RaceDetector::found(const Verdict& verdict, uint32_t before, uint32_t now, 
   tell(key, context.by.cta.place.cluster, bytes, make, lacks);
 }
 
-/// Whether the warp of this access has executed an access of that line, or at that site, before.
-bool RaceDetector::has_executed(const RecordedAccess& one, uint32_t site, uint64_t before, bool is_line) const {
+/// Whether the warp of this access has executed an access of that line, or at that pc, before.
+bool RaceDetector::has_executed(const RecordedAccess& one, uint32_t pc, uint64_t before, bool is_line) const {
   const auto place = [&](uint32_t number) { return is_line ? names_.first_of_line(number) : number; };
   return accesses_.any([&](const RecordedAccess& each) {
     return each.issuer.cta == one.issuer.cta && each.warp == one.warp && each.serial < before &&
-           place(each.site) == place(site);
+           place(each.pc) == place(pc);
   });
 }
 
@@ -156,15 +156,15 @@ bool RaceDetector::has_executed(const RecordedAccess& one, uint32_t site, uint64
 /// time, and has not come to the other. The first pair decides for all of two lines, or of two instructions of a line.
 bool RaceDetector::is_reversed(const RecordedAccess& before, const RecordedAccess& now) {
   const bool in_one_warp = before.issuer.cta == now.issuer.cta && before.warp == now.warp;
-  if (before.site == now.site || in_one_warp) return false;
-  std::pair places{names_.first_of_line(before.site), names_.first_of_line(now.site)};
+  if (before.pc == now.pc || in_one_warp) return false;
+  std::pair places{names_.first_of_line(before.pc), names_.first_of_line(now.pc)};
   const bool are_lines = places.first != places.second;
-  if (!are_lines) places = {before.site, now.site};
+  if (!are_lines) places = {before.pc, now.pc};
   const auto [found, is_new] = reversed_.try_emplace(places, false);
   if (is_new)
-    found->second = has_executed(before, now.site, before.serial, are_lines) &&
-                    !has_executed(now, before.site, now.serial, are_lines) &&
-                    !has_executed(now, now.site, now.serial, are_lines);
+    found->second = has_executed(before, now.pc, before.serial, are_lines) &&
+                    !has_executed(now, before.pc, now.serial, are_lines) &&
+                    !has_executed(now, now.pc, now.serial, are_lines);
   return found->second;
 }
 
@@ -271,8 +271,8 @@ void RaceDetector::stored(bool changed) {
 
 void RaceDetector::collide(const By& by, const CtaKnowledge* target, uint64_t address, uint32_t bytes) {
   if (findings_.tolerates(Habit::LanesOfAStore)) return;
-  const uint32_t site = names_.first_of_line(by.site);
-  tell(Findings::key(Habit::LanesOfAStore, site, site), by.cta.place.cluster, bytes, [&] {
+  const uint32_t pc = names_.first_of_line(by.pc);
+  tell(Findings::key(Habit::LanesOfAStore, pc, pc), by.cta.place.cluster, bytes, [&] {
     return Finding{
         .first = side(by),
         .violation = Violation::LanesWriteDifferentValues,
@@ -306,9 +306,9 @@ Finding RaceDetector::describe(const Verdict& verdict, const RecordedAccess& bef
   else if (verdict.reversed && verdict.grade == Grade::Error)
     finding.circumstance = Finding::Circumstance::ExecutedBefore;
   // Each lane that executes the instruction starts an operation of its own.
-  const bool by_lanes_of_one = before.site == now.site && before.issuer.cta == now.issuer.cta &&
-                               before.warp == now.warp && before.issued == now.issued &&
-                               before.role == Role::BulkStore && (before.lanes & now.lanes) == 0;
+  const bool by_lanes_of_one = before.pc == now.pc && before.issuer.cta == now.issuer.cta && before.warp == now.warp &&
+                               before.issued == now.issued && before.role == Role::BulkStore &&
+                               (before.lanes & now.lanes) == 0;
   if (by_lanes_of_one) {
     finding.circumstance = Finding::Circumstance::OtherLane;
     finding.missing = {.what = MissingLink::What::OneLane};
@@ -317,8 +317,8 @@ Finding RaceDetector::describe(const Verdict& verdict, const RecordedAccess& bef
   finding.missing = missing_link(verdict, before, now, context);
   // In the order of their execution, though the program's text has them in the other one, and no warp executes both.
   const bool in_one_warp = before.issuer.cta == now.issuer.cta && before.warp == now.warp;
-  if (finding.missing.what == MissingLink::What::Link && !verdict.reversed && !in_one_warp && now.site < before.site &&
-      !has_executed(before, now.site, now.serial, true) && !has_executed(now, before.site, now.serial, true))
+  if (finding.missing.what == MissingLink::What::Link && !verdict.reversed && !in_one_warp && now.pc < before.pc &&
+      !has_executed(before, now.pc, now.serial, true) && !has_executed(now, before.pc, now.serial, true))
     finding.circumstance = Finding::Circumstance::EitherOrder;
   return finding;
 }
@@ -340,20 +340,20 @@ MissingLink RaceDetector::missing_link(const Verdict& verdict, const RecordedAcc
   const WarpKnowledge& writer = ctas_.at(before.issuer.cta)->warps[before.warp];
   const Mask lanes = before.row < writer.warps ? before.lanes : kAll;
   const SyncEvent* const tells = writer.told_after(before.issued, lanes);
-  const Location here = names_.locate(now.site);
+  const Location here = names_.locate(now.pc);
   // A fence after the access, before its warp's signal. If the fence exists, but comes after the signal, a signal after
   // the fence would do, too.
   const auto fence = [&](What what, SyncEvent::Kind kind) {
-    MissingLink missing{.what = what, .from = names_.locate(before.site), .reach = reach(before, context)};
-    if (tells != nullptr) missing.to = names_.locate(tells->site);
+    MissingLink missing{.what = what, .from = names_.locate(before.pc), .reach = reach(before, context)};
+    if (tells != nullptr) missing.to = names_.locate(tells->pc);
     const SyncEvent* const later = writer.event_after(before.issued, lanes, [&](const SyncEvent& event) {
       return event.kind == kind && (context.global ? event.global : event.shared);
     });
-    if (later != nullptr) missing.also = names_.locate(later->site);
+    if (later != nullptr) missing.also = names_.locate(later->pc);
     return missing;
   };
   const auto link = [&](What what, uint32_t from) {
-    MissingLink missing = missing_between(what, from, now.site);
+    MissingLink missing = missing_between(what, from, now.pc);
     missing.reach = reach(before, context);
     return missing;
   };
@@ -383,18 +383,18 @@ MissingLink RaceDetector::missing_link(const Verdict& verdict, const RecordedAcc
           unknown(before, verdict.missing, context, context.lanes, fenced, kVisible) == 0)
         return {.what = What::AcquiringWait, .to = here};
       if (tells == nullptr || (before.issuer.cta == now.issuer.cta && tells->kind == SyncEvent::Kind::Tells))
-        return link(What::ReleasingLink, tells != nullptr ? tells->site : before.site);
+        return link(What::ReleasingLink, tells != nullptr ? tells->pc : before.pc);
       if (before.issuer.cta == now.issuer.cta)
-        return {.what = What::ReleaseAndAcquire, .from = names_.locate(tells->site)};
+        return {.what = What::ReleaseAndAcquire, .from = names_.locate(tells->pc)};
       return {.what = What::WiderScope,
-              .from = names_.locate(tells->site),
+              .from = names_.locate(tells->pc),
               .names = {before.issuer.cluster == now.issuer.cluster ? ".cluster" : ".gpu"}};
     }
     case Lack::Everything: break;
   }
   const Field field = before.writes && now.reads ? kVisible : kHappened;
   if (verdict.grade == Grade::Habit && verdict.habit == Habit::WarpgroupAcquire)
-    return missing_between(What::WarpgroupBarrier, before.site, now.site);
+    return missing_between(What::WarpgroupBarrier, before.pc, now.pc);
   if (!verdict.reversed) {
     if (auto missing = who_knows(before, verdict.missing, field, context)) return *missing;
   }
@@ -410,26 +410,26 @@ MissingLink RaceDetector::missing_link(const Verdict& verdict, const RecordedAcc
     if (is_of_others && !verdict.reversed && tells != nullptr &&
         context.knows.now.known(before.issuer.cta, before.warp, lanes, tells->tick, kHappened) != 0)
       return late_wait(before, *tells, context);
-    MissingLink missing = link(What::Completion, before.site);
+    MissingLink missing = link(What::Completion, before.pc);
     missing.instruction = done;
     if (verdict.reversed) missing.reach = reach(now, context);
     if (is_of_others) missing.names = {"its own warp"};  // it has to signal afterwards
     return missing;
   }
   if (verdict.reversed) {
-    MissingLink missing = missing_between(What::Link, before.site, now.site);
+    MissingLink missing = missing_between(What::Link, before.pc, now.pc);
     missing.reach = reach(now, context);
     return missing;
   }
-  if (before.site == now.site && !has_executed(before, now.site, before.serial, false) &&
-      !has_executed(now, now.site, now.serial, false))
+  if (before.pc == now.pc && !has_executed(before, now.pc, before.serial, false) &&
+      !has_executed(now, now.pc, now.serial, false))
     return {.what = What::OneThread, .to = here};
-  if (tells == nullptr) return link(What::Link, before.site);
+  if (tells == nullptr) return link(What::Link, before.pc);
   // A warp barrier after the signal of a single lane might lie on a path that only this lane executes.
   const bool in_one_warp = before.issuer.cta == now.issuer.cta && before.warp == context.by.warp;
-  const bool is_after_both = tells->site > before.site && tells->site > now.site;
-  MissingLink missing = link(What::LinkBeyondSignal, in_one_warp || is_after_both ? before.site : tells->site);
-  missing.also = names_.locate(tells->site);
+  const bool is_after_both = tells->pc > before.pc && tells->pc > now.pc;
+  MissingLink missing = link(What::LinkBeyondSignal, in_one_warp || is_after_both ? before.pc : tells->pc);
+  missing.also = names_.locate(tells->pc);
   return missing;
 }
 
@@ -437,7 +437,7 @@ MissingLink RaceDetector::missing_link(const Verdict& verdict, const RecordedAcc
 /// before. A wait there is missing; or, if they wait for such operations later, a signal after that.
 MissingLink RaceDetector::late_wait(const RecordedAccess& before, const SyncEvent& signal,
                                     const Context& context) const {
-  MissingLink missing = missing_between(MissingLink::What::Completion, before.site, signal.site);
+  MissingLink missing = missing_between(MissingLink::What::Completion, before.pc, signal.pc);
   missing.instruction = completion(before);
   missing.reach = reach(before, context);
   const WarpKnowledge& warp = ctas_.at(before.issuer.cta)->warps[before.warp];
@@ -462,7 +462,7 @@ std::optional<MissingLink> RaceDetector::phase_without(const RecordedAccess& loa
     if (barrier.row != load.row || barrier.completed <= load.detail || load.detail < barrier.first) continue;
     if (load.position != 0 && load.position <= load.detail + 1) continue;
     return MissingLink{.what = MissingLink::What::ExpectTx,
-                       .from = names_.locate(load.site),
+                       .from = names_.locate(load.pc),
                        .names = {std::to_string(load.detail - barrier.first), names_.shared(offset)}};
   }
   return std::nullopt;
@@ -480,7 +480,7 @@ std::optional<MissingLink> RaceDetector::lanes_that_told(const RecordedAccess& b
   const bool is_own = before.issuer.cta == context.by.cta.place.cta && before.warp == context.by.warp;
   if (told == 0 || is_own || (told & missing) != 0) return std::nullopt;
   MissingLink result{.what = MissingLink::What::WarpSync, .names = {lanes_text(told), lanes_text(missing)}};
-  if (const SyncEvent* const event = warp.told_after(before.issued, told)) result.to = names_.locate(event->site);
+  if (const SyncEvent* const event = warp.told_after(before.issued, told)) result.to = names_.locate(event->pc);
   return result;
 }
 
@@ -492,7 +492,7 @@ std::optional<MissingLink> RaceDetector::who_knows(const RecordedAccess& before,
   const auto holds = [&](const Clock& clock, Mask lanes) {
     return lanes != 0 && clock.known(before.cta, before.row, lanes, before.position, field) == lanes;
   };
-  const Location here = names_.locate(context.by.site);
+  const Location here = names_.locate(context.by.pc);
   if (auto found = lanes_that_told(before, missing, field, context)) return found;
   // First other lanes of this warp.
   for (const WarpKnowledge::Group& group : context.warp.groups()) {
@@ -513,7 +513,7 @@ std::optional<MissingLink> RaceDetector::who_knows(const RecordedAccess& before,
       for (const Message* message : {&barrier.last, &barrier.open}) {
         if (!holds(message->acquired_by(Clock(), context.by.cta.place, Scope::Gpu), missing)) continue;
         MissingLink found{.what = What::PhaseWait, .to = here, .names = {names_.shared(offset)}};
-        if (!message->contributors().empty()) found.also = names_.locate(message->contributors().back().site);
+        if (!message->contributors().empty()) found.also = names_.locate(message->contributors().back().pc);
         return found;
       }
     }
@@ -528,7 +528,7 @@ std::optional<MissingLink> RaceDetector::who_knows(const RecordedAccess& before,
     };
     const bool is_mine = barrier.row == 0 || any_of([](const auto&) { return true; });
     const auto& arrived = barrier.open.contributors();
-    const auto is_there = [&](const auto& each) { return !arrived.empty() && each.site == arrived[0].site; };
+    const auto is_there = [&](const auto& each) { return !arrived.empty() && each.pc == arrived[0].pc; };
     const bool opens = holds(barrier.open.happened(), missing);
     // One that this warp will come to, too, stands after both accesses.
     const bool is_later = opens && (barrier.row == 0 || any_of(is_there));
@@ -541,11 +541,11 @@ std::optional<MissingLink> RaceDetector::who_knows(const RecordedAccess& before,
       if (!holds(message->acquired_by(Clock(), context.by.cta.place, Scope::Cluster), missing)) continue;
       // All threads arrive at it: if this warp has not, it stands after both accesses.
       const auto& arrived = message->contributors();
-      const auto is_there = [&](const SyncEvent& event) { return event.tells() && event.site == arrived[0].site; };
+      const auto is_there = [&](const SyncEvent& event) { return event.tells() && event.pc == arrived[0].pc; };
       if (message == &barrier->second.open && !arrived.empty() && !context.warp.event_after(0, kAll, is_there))
         continue;
       MissingLink found{.what = What::ClusterWait, .to = here};
-      if (!message->contributors().empty()) found.also = names_.locate(message->contributors().front().site);
+      if (!message->contributors().empty()) found.also = names_.locate(message->contributors().front().pc);
       return found;
     }
   }
@@ -566,7 +566,7 @@ std::optional<MissingLink> RaceDetector::who_knows(const RecordedAccess& before,
             .what = What::SignalFromThere,
             .to = here,
             .names = {itself ? "its own warp" : names_.cta(*cta) + ", warp " + std::to_string(warp.index)}};
-        if (tells != nullptr) found.what = What::Signal, found.from = names_.locate(tells->site);
+        if (tells != nullptr) found.what = What::Signal, found.from = names_.locate(tells->pc);
         return found;
       }
     }
@@ -581,13 +581,13 @@ void RaceDetector::about_init(Kind kind, const By& by, CtaKnowledge& target, uin
                               const BarrierChannel& barrier, Violation violation, MissingLink::What missing,
                               const char* instruction) {
   const RecordedAccess& init = accesses_[barrier.init];
-  const Findings::Key key = Findings::key(kind, names_.first_of_line(init.site), names_.first_of_line(by.site));
+  const Findings::Key key = Findings::key(kind, names_.first_of_line(init.pc), names_.first_of_line(by.pc));
   tell(key, by.cta.place.cluster, 8, [&] {
     Finding finding{.first = side(init),
                     .second = side(by),
                     .violation = violation,
                     .where = names_.shared(offset) + " of " + names_.cta(target),
-                    .missing = missing_between(missing, init.site, by.site)};
+                    .missing = missing_between(missing, init.pc, by.pc)};
     finding.missing.instruction = instruction;
     finding.missing.names = {&target == &by.cta ? "CTA" : "cluster"};
     return finding;
@@ -657,7 +657,7 @@ void RaceDetector::check_phase_known(const By& by, CtaKnowledge& target, uint32_
   if (known(kHappened)) return;
   const bool as_one = known(kGroupHappened);
   if (as_one && findings_.tolerates(Habit::WarpgroupRelease)) return;
-  const uint32_t line = names_.first_of_line(by.site);
+  const uint32_t line = names_.first_of_line(by.pc);
   const Findings::Key key =
       as_one ? Findings::key(Habit::WarpgroupRelease, line, line) : Findings::key(Rule::PhaseKnown, line, line);
   tell(key, by.cta.place.cluster, 0, [&] {
@@ -680,11 +680,11 @@ void RaceDetector::check_generation_known(const By& by, uint32_t id, CtaKnowledg
                                      [](const auto& each) { return each.waits; });
   if (any_waits) return unknown_generation(by, id);
   constexpr size_t kMost = 64;
-  if (barrier.unknown.size() < kMost) barrier.unknown.push_back({by.warp, by.lanes, by.site});
+  if (barrier.unknown.size() < kMost) barrier.unknown.push_back({by.warp, by.lanes, by.pc});
 }
 
 void RaceDetector::unknown_generation(const By& by, uint32_t id) {
-  const Findings::Key key = Findings::key(Rule::PhaseKnown, names_.first_of_line(by.site), 0);
+  const Findings::Key key = Findings::key(Rule::PhaseKnown, names_.first_of_line(by.pc), 0);
   tell(key, by.cta.place.cluster, 0, [&] {
     Finding finding{.first = side(by),
                     .violation = Violation::ArrivesAtUnknownBarrier,
@@ -701,7 +701,7 @@ void RaceDetector::unknown_generation(const By& by, uint32_t id) {
 std::vector<std::string> RaceDetector::participants_of(const By& by, uint32_t id) const {
   std::vector<std::pair<std::string, std::string>> groups;  // location, and warps
   const auto add = [&](const CtaKnowledge::Named::Participant& each, const std::string& barrier) {
-    const std::string where = " at " + line(each.site) + barrier, warp = std::to_string(each.warp);
+    const std::string where = " at " + line(each.pc) + barrier, warp = std::to_string(each.warp);
     const auto same =
         std::find_if(groups.begin(), groups.end(), [&](const auto& group) { return group.first == where; });
     if (same == groups.end())
@@ -740,12 +740,12 @@ void RaceDetector::lapped(CtaKnowledge& target, uint32_t offset, const BarrierCh
                       warpgroup_is_done(waiter.cta, waiter.warp, waiter.wgmma_issued + 1, told);
   const Habit habit = as_one ? Habit::WarpgroupRelease : Habit::kCount;
   if (habit != Habit::kCount && findings_.tolerates(habit)) return;
-  const uint32_t site = names_.first_of_line(waiter.site);
+  const uint32_t pc = names_.first_of_line(waiter.pc);
   const Findings::Key key =
-      habit != Habit::kCount ? Findings::key(habit, site, site) : Findings::key(Rule::PhaseHeld, site, site);
+      habit != Habit::kCount ? Findings::key(habit, pc, pc) : Findings::key(Rule::PhaseHeld, pc, pc);
   tell(key, target.place.cluster, 0, [&] {
     Finding finding;
-    const By by{*ctas_.at(waiter.cta), waiter.warp, missing, waiter.site};
+    const By by{*ctas_.at(waiter.cta), waiter.warp, missing, waiter.pc};
     finding.first = side(by);
     const Tick phase = barrier.completed - barrier.first;
     finding.violation = phase == 0 ? Violation::MayMissInitialPhase : Violation::MayMissPhase;
@@ -753,7 +753,7 @@ void RaceDetector::lapped(CtaKnowledge& target, uint32_t offset, const BarrierCh
     finding.where = "the mbarrier at " + names_.shared(offset) + " of " + names_.cta(target);
     std::string by_whom;
     for (const Message::Contributor& each : barrier.open.contributors()) {
-      const std::string place = line(each.site);
+      const std::string place = line(each.pc);
       if (by_whom.find(place) == std::string::npos) by_whom += (by_whom.empty() ? "" : ", ") + place;
     }
     finding.missing = {
@@ -768,13 +768,13 @@ void RaceDetector::check_unwaited(const By& by, uint32_t offset, const BarrierCh
   for (const BarrierChannel::Waiter& each : barrier.waiters) {
     if (knows.known(each.cta, each.warp, each.lanes, each.tick, kPassed) == each.lanes) continue;
     const Findings::Key key =
-        Findings::key(Rule::BarrierExists, names_.first_of_line(each.site), names_.first_of_line(by.site));
+        Findings::key(Rule::BarrierExists, names_.first_of_line(each.pc), names_.first_of_line(by.pc));
     tell(key, by.cta.place.cluster, 8, [&] {
-      return Finding{.first = side(By{*ctas_.at(each.cta), each.warp, each.lanes, each.site}),
+      return Finding{.first = side(By{*ctas_.at(each.cta), each.warp, each.lanes, each.pc}),
                      .second = side(by),
                      .violation = Violation::InvalidatesUnderWait,
                      .where = names_.shared(offset) + " of " + names_.cta(by.cta),
-                     .missing = missing_between(MissingLink::What::BarrierBeforeInval, each.site, by.site)};
+                     .missing = missing_between(MissingLink::What::BarrierBeforeInval, each.pc, by.pc)};
     });
     return;
   }
@@ -788,18 +788,18 @@ void RaceDetector::check_settled(const By& by, uint32_t offset, const BarrierCha
     const bool is_habit = each.queue != 0 && each.cta == by.cta.place.cta &&
                           knows.known(each.cta, each.queue, kAll, each.queue_position + 1, kHappened) == kAll;
     if (is_habit && findings_.tolerates(Habit::ExitBeforeOwnCommit)) return;
-    const uint32_t line = names_.first_of_line(each.site), end = names_.first_of_line(by.site);
+    const uint32_t line = names_.first_of_line(each.pc), end = names_.first_of_line(by.pc);
     const Findings::Key key = is_habit ? Findings::key(Habit::ExitBeforeOwnCommit, line, end)
                                        : Findings::key(Rule::BarrierLifetime, line, end);
     tell(key, by.cta.place.cluster, 8, [&] {
-      Finding finding{.first = side(By{*ctas_.at(each.cta), warp, each.lanes, each.site}),
+      Finding finding{.first = side(By{*ctas_.at(each.cta), warp, each.lanes, each.pc}),
                       .second = side(by),
                       .violation = Violation::InvalidatesUnderSignal,
                       .where = names_.shared(offset) + " of " + names_.cta(by.cta),
                       .missing = {.what = MissingLink::What::WaitBeforeInval,
-                                  .to = names_.locate(by.site),
+                                  .to = names_.locate(by.pc),
                                   .names = {names_.shared(offset)}}};
-      if (is_thread) finding.missing.from = names_.locate(each.site);
+      if (is_thread) finding.missing.from = names_.locate(each.pc);
       return finding;
     });
   };
@@ -830,12 +830,12 @@ void RaceDetector::check_written(const By& by, const CtaKnowledge& cta, std::spa
   if (is_written) return;
   const RecordedAccess& allocated = accesses_[allocation];
   const Findings::Key key =
-      Findings::key(Rule::TensorMemory, names_.first_of_line(allocated.site), names_.first_of_line(by.site));
+      Findings::key(Rule::TensorMemory, names_.first_of_line(allocated.pc), names_.first_of_line(by.pc));
   tell(key, by.cta.place.cluster, 0, [&] {
     Finding finding{.first = side(allocated), .second = side(by), .violation = Violation::ReadsUnwritten};
     finding.where =
         "tensor memory of " + names_.cta(cta) + ", column " + std::to_string(cells[0].begin / Shadow::kCell / 8);
-    finding.missing = {.what = MissingLink::What::FirstWrite, .to = names_.locate(by.site)};
+    finding.missing = {.what = MissingLink::What::FirstWrite, .to = names_.locate(by.pc)};
     return finding;
   });
 }
@@ -843,14 +843,13 @@ void RaceDetector::check_written(const By& by, const CtaKnowledge& cta, std::spa
 /// A commit or a wait by another lane than that of the operations, one of which elect.sync has elected.
 void RaceDetector::elected_other(const By& by, const WarpKnowledge::Open& open) {
   const Findings::Key key =
-      Findings::key(Rule::StrictElection, names_.first_of_line(open.site), names_.first_of_line(by.site));
+      Findings::key(Rule::StrictElection, names_.first_of_line(open.pc), names_.first_of_line(by.pc));
   tell(key, by.cta.place.cluster, 0, [&] {
-    Finding finding{.first = side(By{by.cta, by.warp, open.lanes, open.site}), .second = side(by)};
+    Finding finding{.first = side(By{by.cta, by.warp, open.lanes, open.pc}), .second = side(by)};
     const bool is_elected = (by.threads().elected & by.lanes) != 0;
     finding.violation = Violation::ExcludesFirst;
     finding.details = {is_elected ? "second" : "first"};
-    finding.missing = {
-        .what = MissingLink::What::SameLane, .from = names_.locate(open.site), .to = names_.locate(by.site)};
+    finding.missing = {.what = MissingLink::What::SameLane, .from = names_.locate(open.pc), .to = names_.locate(by.pc)};
     return finding;
   });
 }
@@ -865,11 +864,11 @@ void RaceDetector::check_registers(const CtaKnowledge& cta) {
       size_t at = 0;
       while (at < other->registers.size() && one->registers[at].second == other->registers[at].second) ++at;
       if (at == one->registers.size()) continue;
-      const auto [site, count] = one->registers[at];
-      const Findings::Key key = Findings::key(Rule::RegisterCount, names_.first_of_line(site), 0);
-      tell(key, cta.place.cluster, 0, [&, count = count, site = site] {
+      const auto [pc, count] = one->registers[at];
+      const Findings::Key key = Findings::key(Rule::RegisterCount, names_.first_of_line(pc), 0);
+      tell(key, cta.place.cluster, 0, [&, count = count, pc = pc] {
         Finding finding;
-        finding.first = side(By{*ctas_.at(cta.place.cta), one->index, one->exists, site});
+        finding.first = side(By{*ctas_.at(cta.place.cta), one->index, one->exists, pc});
         const bool does_not = at == other->registers.size();
         finding.violation = does_not ? Violation::SetsRegistersAlone : Violation::SetsOtherRegisters;
         finding.details = {count, other->index};
@@ -890,7 +889,7 @@ void RaceDetector::check_begun(const By& by, const CtaKnowledge& target, Violati
   bool known = true;
   by.threads().for_groups(by.lanes, [&](const Knowledge& knows, Mask) { known &= knows.now.knows(target.place.cta); });
   if (known) return;
-  const uint32_t line = names_.first_of_line(by.site);
+  const uint32_t line = names_.first_of_line(by.pc);
   tell(Findings::key(Rule::Begun, line, line), by.cta.place.cluster, 0, [&] {
     Finding finding{
         .first = side(by), .violation = violation, .where = names_.cta(target), .details = {names_.cta(target)}};
@@ -906,13 +905,13 @@ void RaceDetector::check_pair_allocated(const By& by, const CtaKnowledge& peer, 
   const RecordedAccess& allocation = accesses_[found->second];
   if (unknown(allocation, allocation.lanes, context, context.lanes, context.knows.now, kPassed) == 0) return;
   const Findings::Key key =
-      Findings::key(Rule::TensorMemory, names_.first_of_line(allocation.site), names_.first_of_line(by.site));
+      Findings::key(Rule::TensorMemory, names_.first_of_line(allocation.pc), names_.first_of_line(by.pc));
   tell(key, by.cta.place.cluster, 0, [&] {
     Finding finding{.first = side(allocation),
                     .second = side(by),
                     .violation = Violation::DeallocatesBeforeAllocation,
                     .where = "tensor memory of " + names_.cta(peer),
-                    .missing = missing_between(MissingLink::What::Barrier, allocation.site, by.site)};
+                    .missing = missing_between(MissingLink::What::Barrier, allocation.pc, by.pc)};
     finding.missing.instruction = "barrier.cluster", finding.missing.names = {"cluster"};
     return finding;
   });
@@ -921,7 +920,7 @@ void RaceDetector::check_pair_allocated(const By& by, const CtaKnowledge& peer, 
 // ---- tensor maps
 
 void RaceDetector::unacquired_map(const By& by, uint64_t address) {
-  const uint32_t line = names_.first_of_line(by.site);
+  const uint32_t line = names_.first_of_line(by.pc);
   tell(Findings::key(Rule::StrictTensorMap, line, line), by.cta.place.cluster, 128, [&] {
     Finding finding{.first = side(by), .violation = Violation::UsesUnacquiredMap, .where = names_.global(address)};
     finding.missing = {.what = MissingLink::What::MapAcquireFirst, .to = finding.first.at};
@@ -932,15 +931,14 @@ void RaceDetector::unacquired_map(const By& by, uint64_t address) {
 void RaceDetector::unfenced_map(const By& by, const RecordedAccess& write, uint64_t address, bool is_released,
                                 Scope scope) {
   const Findings::Key key =
-      Findings::key(Rule::TensorMapFence, names_.first_of_line(write.site), names_.first_of_line(by.site));
+      Findings::key(Rule::TensorMapFence, names_.first_of_line(write.pc), names_.first_of_line(by.pc));
   tell(key, by.cta.place.cluster, 128, [&] {
-    Finding finding{
-        .first = side(write),
-        .second = side(by),
-        .violation = Violation::UsesChangedMap,
-        .where = names_.global(address),
-        .missing = missing_between(is_released ? MissingLink::What::MapAcquire : MissingLink::What::MapRelease,
-                                   write.site, by.site)};
+    Finding finding{.first = side(write),
+                    .second = side(by),
+                    .violation = Violation::UsesChangedMap,
+                    .where = names_.global(address),
+                    .missing = missing_between(
+                        is_released ? MissingLink::What::MapAcquire : MissingLink::What::MapRelease, write.pc, by.pc)};
     finding.missing.names = {scope == Scope::Cta ? "" : scope == Scope::Cluster ? ".cluster" : ".gpu"};
     return finding;
   });
@@ -950,11 +948,11 @@ void RaceDetector::unfenced_map(const By& by, const RecordedAccess& write, uint6
 
 void RaceDetector::wgmma_unfenced(const By& by, uint32_t before) {
   const Findings::Key key =
-      Findings::key(Rule::WgmmaRegisters, names_.first_of_line(before), names_.first_of_line(by.site));
+      Findings::key(Rule::WgmmaRegisters, names_.first_of_line(before), names_.first_of_line(by.pc));
   tell(key, by.cta.place.cluster, 0, [&] {
     Finding finding;
     const Side wgmma = side(by);
-    if (before == by.site) {
+    if (before == by.pc) {
       finding.first = wgmma;
       finding.violation = Violation::FirstUnfencedWgmma;
       finding.missing = {.what = MissingLink::What::FirstWgmmaFence, .to = wgmma.at};
@@ -963,21 +961,21 @@ void RaceDetector::wgmma_unfenced(const By& by, uint32_t before) {
     finding.first = {.who = wgmma.who, .at = names_.locate(before)};
     finding.second = wgmma;
     finding.violation = Violation::UsesAccessedRegisters;
-    finding.missing = missing_between(MissingLink::What::WgmmaFence, before, by.site);
+    finding.missing = missing_between(MissingLink::What::WgmmaFence, before, by.pc);
     return finding;
   });
 }
 
 void RaceDetector::wgmma_overwritten(const By& by, uint32_t wgmma) {
   const Findings::Key key =
-      Findings::key(Rule::WgmmaRegisters, names_.first_of_line(wgmma), names_.first_of_line(by.site));
+      Findings::key(Rule::WgmmaRegisters, names_.first_of_line(wgmma), names_.first_of_line(by.pc));
   tell(key, by.cta.place.cluster, 0, [&] {
     Finding finding;
     const Side later = side(by);
     finding.first = {.who = later.who, .at = names_.locate(wgmma)};
     finding.second = later;
     finding.violation = Violation::OverwritesRegistersOfA;
-    finding.missing = missing_between(MissingLink::What::WgmmaWait, wgmma, by.site);
+    finding.missing = missing_between(MissingLink::What::WgmmaWait, wgmma, by.pc);
     return finding;
   });
 }
@@ -992,7 +990,7 @@ std::optional<Location> RaceDetector::end_of(const CtaKnowledge& target, const B
         warp.event_after(0, kAll, [](const SyncEvent& event) { return event.kind == SyncEvent::Kind::Exit; });
     if (exit != nullptr && (end == nullptr || barrier.has_waited(warp.index))) end = exit;
   }
-  return end == nullptr ? std::nullopt : std::optional(names_.locate(end->site));
+  return end == nullptr ? std::nullopt : std::optional(names_.locate(end->pc));
 }
 
 void RaceDetector::check_quiet(CtaKnowledge& target, uint32_t offset, const BarrierChannel& barrier,
@@ -1015,13 +1013,12 @@ void RaceDetector::check_quiet(CtaKnowledge& target, uint32_t offset, const Barr
     }
     if (habit != Habit::kCount && findings_.tolerates(habit)) continue;
     const bool is_habit = habit != Habit::kCount;
-    const uint32_t line = names_.first_of_line(each.site);
+    const uint32_t line = names_.first_of_line(each.pc);
     const Findings::Key key = is_habit ? Findings::key(habit, line, line) : Findings::key(Rule::Exit, line, line);
     tell(key, target.place.cluster, 8, [&] {
       Finding finding;
-      const By other{*ctas_.at(each.cta), static_cast<uint16_t>(each.asynchronous ? 0 : each.row), each.lanes,
-                     each.site};
-      finding.first = {.who = each.asynchronous ? names_.cta(other.cta) : who(other), .at = names_.locate(each.site)};
+      const By other{*ctas_.at(each.cta), static_cast<uint16_t>(each.asynchronous ? 0 : each.row), each.lanes, each.pc};
+      finding.first = {.who = each.asynchronous ? names_.cta(other.cta) : who(other), .at = names_.locate(each.pc)};
       finding.second = {.who = names_.cta(target), .at = {"its end"}};
       finding.violation = Violation::SignalsAtExit;
       finding.where = "the mbarrier at " + names_.shared(offset) + " of " + names_.cta(target);
@@ -1055,7 +1052,7 @@ void RaceDetector::unfinished(CtaKnowledge& cta, uint32_t number, uint64_t offse
   if (access.role == Role::WgmmaOperand && own) return;  // its results require the wait anyway
   if (habit != Habit::kCount && findings_.tolerates(habit)) return;
   const bool is_habit = habit != Habit::kCount;
-  const uint32_t line = names_.first_of_line(access.site);
+  const uint32_t line = names_.first_of_line(access.pc);
   const Findings::Key key = is_habit ? Findings::key(habit, line, line) : Findings::key(Rule::Exit, line, line);
   tell(key, cta.place.cluster, 0, [&] {
     Finding finding{.first = side(access),
@@ -1081,7 +1078,7 @@ void RaceDetector::end(CtaKnowledge& cta) {
   check_registers(cta);
   for (uint32_t id = 0; any_errors_ && id < cta.named.size(); ++id) {
     for (const CtaKnowledge::Named::Unknown& each : cta.named[id].unknown)
-      unknown_generation({cta, each.warp, each.lanes, each.site}, id);
+      unknown_generation({cta, each.warp, each.lanes, each.pc}, id);
   }
   cta.shared.clear();
   cta.tensor.clear();

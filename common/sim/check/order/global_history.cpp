@@ -6,7 +6,7 @@ namespace sim::order {
 
 uint32_t GlobalHistory::number_of(const PastAccess& trace) {
   newest_ = std::max(newest_, trace.launch);
-  const auto key = std::make_tuple(trace.launch, trace.cluster, trace.site, trace.role, trace.atomic, trace.silent);
+  const auto key = std::make_tuple(trace.launch, trace.cluster, trace.pc, trace.role, trace.atomic, trace.silent);
   const auto [found, fresh] = numbers_.try_emplace(key, static_cast<uint32_t>(traces_.size()));
   if (fresh) traces_.push_back(trace);
   return found->second;

@@ -20,7 +20,7 @@ namespace sim::order {
 struct PastAccess {
   uint64_t launch = 0;  ///< number of the launch or host operation
   uint32_t cluster = 0;
-  uint32_t site = 0;
+  uint32_t pc = 0;
   Role role = Role::Load;
   bool atomic = false;
   bool silent = false;  ///< the store changed nothing

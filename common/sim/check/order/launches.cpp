@@ -63,12 +63,12 @@ void LaunchCheck::check_past(RaceDetector& detector, const RecordedAccess& acces
       if (which == 0) return;
       const PastAccess& before = earlier_[which];
       if (knows.ended(before.launch) || (before.atomic && access.atomic)) return;
-      const Findings::Key key = Findings::key(Rule::Launches, before.site, names.first_of_line(access.site));
+      const Findings::Key key = Findings::key(Rule::Launches, before.pc, names.first_of_line(access.pc));
       detector.tell(key, by.cta.place.cluster, end - begin, [&] {
         Finding finding;
         finding.first = {.who = before.work, .at = before.at};
         finding.second = {.who = names.cta(by.cta) + ", warp " + std::to_string(by.warp),
-                          .at = names.locate(access.site)};
+                          .at = names.locate(access.pc)};
         finding.violation = !wrote                           ? Violation::OverwritesRead
                             : access.reads && !access.writes ? Violation::ReadsWritten
                                                              : Violation::OverwritesWritten;
@@ -94,7 +94,7 @@ void LaunchCheck::clash(const PastAccess& before, const PastAccess& now, bool wr
   const Rule rule = writes_before && writes_now ? Rule::WriteAfterWrite
                     : writes_before             ? Rule::ReadAfterWrite
                                                 : Rule::WriteAfterRead;
-  const uint32_t first = names_->first_of_line(before.site), second = names_->first_of_line(now.site);
+  const uint32_t first = names_->first_of_line(before.pc), second = names_->first_of_line(now.pc);
   const Findings::Key key =
       equal ? Findings::key(Habit::EqualStores, first, second) : Findings::key(rule, first, second);
   findings.add(key, now.cluster, ~uint64_t{0}, range.end - range.begin, [&] {
@@ -199,9 +199,9 @@ void LaunchCheck::fold_in(RaceDetector& detector) {
     if (traces.size() <= access_number) traces.resize(access_number + 1);
     uint32_t& which = traces[access_number];
     if (which == 0) {
-      const PastAccess trace{number,        access.issuer.cluster, access.site, access.role, access.atomic,
+      const PastAccess trace{number,        access.issuer.cluster, access.pc,   access.role, access.atomic,
                              access.silent, access.issuer,         access.warp, {}};
-      which = past_.trace(trace, [&](PastAccess& past) { past.at = names_->locate(access.site), past.work = title_; });
+      which = past_.trace(trace, [&](PastAccess& past) { past.at = names_->locate(access.pc), past.work = title_; });
     }
     const auto bytes = static_cast<uint32_t>(end - begin);
     const bool may_leave_some = access.width != 0 && access.width < Shadow::kWord;

@@ -16,7 +16,7 @@ void Message::add(const Signal& signal) {
   flags_ = flags_.join(signal.flags);
   aside_.add(signal.aside);
   if (contributors_.size() < kMostContributors) {
-    contributors_.push_back({signal.from, signal.warp, signal.lanes, signal.site, signal.scope,
+    contributors_.push_back({signal.from, signal.warp, signal.lanes, signal.pc, signal.scope,
                              static_cast<bool>(signal.released), signal.unscoped});
   }
   release(signal.from, signal.scope, signal.unscoped, signal.happened, signal.released);

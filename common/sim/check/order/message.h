@@ -40,7 +40,7 @@ struct Signal {
   Tick tick = 0;            ///< of the arrival, in its warp
   uint16_t queue = 0;       ///< of a commit: its row,
   Tick queue_position = 0;  ///< and where it stands there
-  uint32_t site = 0;
+  uint32_t pc = 0;
 };
 
 class Message {
@@ -50,7 +50,7 @@ class Message {
     GridPosition from;
     uint16_t warp;
     Mask lanes;
-    uint32_t site;
+    uint32_t pc;
     Scope scope;
     bool releases, unscoped;
   };

@@ -35,7 +35,7 @@ CtaKnowledge& RaceDetector::begin(GridPosition place, uint32_t rank, uint32_t th
 
 void RaceDetector::exit(const By& by) {
   WarpKnowledge& warp = by.threads();
-  warp.close(by.lanes, by.site, SyncEvent::Kind::Exit);
+  warp.close(by.lanes, by.pc, SyncEvent::Kind::Exit);
   by.cta.end = by.cta.end.join(warp.published(by.lanes));
   warp.live &= ~by.lanes;
 }
@@ -56,7 +56,7 @@ void RaceDetector::fence(const By& by, Scope scope, bool acquires, bool releases
   if (!releases) return;
   flags_are_heard_ |= scope == Scope::Gpu;
   // The fence covers everything before it; position 1 even if nothing has been done yet.
-  const Tick tick = std::max<Tick>(warp.close(by.lanes, by.site, SyncEvent::Kind::Fence), 1);
+  const Tick tick = std::max<Tick>(warp.close(by.lanes, by.pc, SyncEvent::Kind::Fence), 1);
   warp.update(by.lanes, [&](Knowledge& knows, Mask) {
     if (scope == Scope::Gpu) {
       knows.self[0].at[kPerformed] = tick;
@@ -72,7 +72,7 @@ void RaceDetector::fence(const By& by, Scope scope, bool acquires, bool releases
 
 void RaceDetector::fence_proxy_async(const By& by, bool shared, bool global, bool peers) {
   WarpKnowledge& warp = by.threads();
-  const Tick tick = warp.close(by.lanes, by.site, SyncEvent::Kind::ProxyFence, shared, global);
+  const Tick tick = warp.close(by.lanes, by.pc, SyncEvent::Kind::ProxyFence, shared, global);
   const Fields readers = (shared ? 1u << kReaderShared : 0u) | (global ? 1u << kReaderGlobal : 0u);
   const Fields fields = (shared ? 1u << kAsyncShared : 0u) | (peers ? 1u << kAsyncPeers | 1u << kReaderShared : 0u) |
                         (global ? 1u << kAsyncGlobal | 1u << kReaderGlobal : 0u);
@@ -91,7 +91,7 @@ void RaceDetector::fence_proxy_async(const By& by, bool shared, bool global, boo
 }
 
 void RaceDetector::fence_barrier_init(const By& by) {
-  by.threads().close(by.lanes, by.site, SyncEvent::Kind::Fence);
+  by.threads().close(by.lanes, by.pc, SyncEvent::Kind::Fence);
   for (auto& [offset, barrier] : by.cta.barriers) {
     const RecordedAccess& init = accesses_[barrier.init];
     if (init.cta == by.cta.place.cta && init.row == by.warp && init.lanes & by.lanes) barrier.fenced = true;
@@ -100,7 +100,7 @@ void RaceDetector::fence_barrier_init(const By& by) {
 
 void RaceDetector::fence_before_thread_sync(const By& by) {
   WarpKnowledge& warp = by.threads();
-  const Tick tick = warp.close(by.lanes, by.site, SyncEvent::Kind::TensorFence);
+  const Tick tick = warp.close(by.lanes, by.pc, SyncEvent::Kind::TensorFence);
   warp.update(by.lanes, [&](Knowledge& knows, Mask lanes) {
     knows.self[static_cast<size_t>(Own::Threads)].at[kCarried] = tick;
     for (const Own own : {Own::TensorLoads, Own::TensorStores}) {
@@ -123,25 +123,25 @@ void RaceDetector::grid_wait(const By& by) {
 
 void RaceDetector::sync_warp(const By& by) {
   WarpKnowledge& warp = by.threads();
-  warp.meet(by.lanes, kAllFields, by.site);
+  warp.meet(by.lanes, kAllFields, by.pc);
   warp.converge(by.lanes);
 }
 
 void RaceDetector::meet(const By& by) {
-  if (!std::has_single_bit(by.lanes)) by.threads().meet(by.lanes, kAllButVisible, by.site);
+  if (!std::has_single_bit(by.lanes)) by.threads().meet(by.lanes, kAllButVisible, by.pc);
 }
 
 void RaceDetector::aligned(const By& by) {
   WarpKnowledge& warp = by.threads();
   if (!warp.together(by.lanes & warp.live)) {
     if (!findings_.tolerates(Habit::ImplicitReconvergence)) {
-      const Findings::Key key = Findings::key(Habit::ImplicitReconvergence, names_.first_of_line(by.site), 0);
+      const Findings::Key key = Findings::key(Habit::ImplicitReconvergence, names_.first_of_line(by.pc), 0);
       tell(key, by.cta.place.cluster, 0, [&] {
         Finding finding;
         finding.first = side(by);
         finding.violation = Violation::LanesMayHaveParted;
         finding.missing =
-            missing_between(MissingLink::What::Reconvergence, warp.parted_at(by.lanes & warp.live), by.site);
+            missing_between(MissingLink::What::Reconvergence, warp.parted_at(by.lanes & warp.live), by.pc);
         return finding;
       });
     }
@@ -151,7 +151,7 @@ void RaceDetector::aligned(const By& by) {
 }
 
 void RaceDetector::may_part(const By& by) {
-  if (!std::has_single_bit(by.lanes)) by.threads().part(by.lanes, by.site);
+  if (!std::has_single_bit(by.lanes)) by.threads().part(by.lanes, by.pc);
 }
 
 // ---- barriers of CTAs and clusters
@@ -159,7 +159,7 @@ void RaceDetector::may_part(const By& by) {
 Signal RaceDetector::signal(const By& by, bool releases, Scope scope) {
   WarpKnowledge& warp = by.threads();
   Signal signal;
-  warp.close(by.lanes, by.site, releases ? SyncEvent::Kind::Tells : SyncEvent::Kind::TellsRelaxed);
+  warp.close(by.lanes, by.pc, releases ? SyncEvent::Kind::Tells : SyncEvent::Kind::TellsRelaxed);
   signal.happened = warp.published(by.lanes);
   warp.act();
   signal.tick = warp.tick;  // the arrival's position
@@ -167,7 +167,7 @@ Signal RaceDetector::signal(const By& by, bool releases, Scope scope) {
   signal.from = by.cta.place;
   signal.warp = by.warp;
   signal.lanes = by.lanes;
-  signal.site = by.site;
+  signal.pc = by.pc;
   warp.for_groups(by.lanes, [&](const Knowledge& knows, Mask) {
     signal.flags = signal.flags.join(knows.flags);
     signal.aside.add(knows.aside);
@@ -190,12 +190,12 @@ namespace {
 
 void note_participant(CtaKnowledge::Named& barrier, const By& by, bool waits) {
   for (CtaKnowledge::Named::Participant& each : barrier.participants) {
-    if (each.warp == by.warp && each.site == by.site) {
+    if (each.warp == by.warp && each.pc == by.pc) {
       each.waits |= waits;
       return;
     }
   }
-  barrier.participants.push_back({by.warp, by.site, waits});
+  barrier.participants.push_back({by.warp, by.pc, waits});
 }
 
 }  // namespace
@@ -205,10 +205,10 @@ void RaceDetector::barrier_arrive(const By& by, uint32_t id, bool whole_cta) {
   WarpKnowledge& warp = by.threads();
   if (const Knowledge& knows = warp.groups()[0].knows;
       whole_cta && !knows.flags && !knows.aside && by.lanes == warp.exists) {
-    warp.close(by.lanes, by.site, SyncEvent::Kind::Tells);
+    warp.close(by.lanes, by.pc, SyncEvent::Kind::Tells);
     if (const std::vector<Clock::Update> own = warp.own_updates(); !own.empty())
-      return barrier.open.add({by.cta.place, by.warp, by.lanes, by.site, Scope::Cta, true, false}, knows.now,
-                              warp.warps, own);
+      return barrier.open.add({by.cta.place, by.warp, by.lanes, by.pc, Scope::Cta, true, false}, knows.now, warp.warps,
+                              own);
   }
   const Signal tells = signal(by, true, Scope::Cta);
   if (!whole_cta) {
@@ -239,7 +239,7 @@ void RaceDetector::barrier_pass(const By& by, uint32_t id) {
   if (barrier.row != 0) {
     note_participant(barrier, by, true);
     for (const CtaKnowledge::Named::Unknown& each : std::exchange(barrier.unknown, {}))
-      unknown_generation({by.cta, each.warp, each.lanes, each.site}, id);
+      unknown_generation({by.cta, each.warp, each.lanes, each.pc}, id);
   }
   by.threads().update(by.lanes, [&](Knowledge& knows, Mask) {
     knows.now = barrier.last.acquired_by(knows.now, by.cta.place, Scope::Cta);
@@ -279,7 +279,7 @@ void RaceDetector::barrier_init(const By& by, uint32_t offset) {
   const RecordedAccess& first = accesses_[barrier.init];
   const bool is_unused = first.row == by.warp && barrier.counted[0].empty() && barrier.completed == barrier.first &&
                          barrier.waiters.empty() && barrier.coming.empty();
-  const bool is_same = is_unused && first.site == by.site && !(first.lanes & by.lanes);
+  const bool is_same = is_unused && first.pc == by.pc && !(first.lanes & by.lanes);
   const bool is_habit = is_unused && first.lanes == by.lanes;
   if (barrier.valid && !is_same) initialised_twice(by, offset, barrier, is_habit);
   barrier_write(by, offset, barrier);
@@ -317,9 +317,9 @@ void RaceDetector::barrier_invalidate(const By& by, uint32_t offset) {
 
 void RaceDetector::arrived(CtaKnowledge& target, uint32_t offset, const Signal& signal) {
   BarrierChannel& barrier = target.barriers[offset];
-  const By by{*ctas_.at(signal.from.cta), signal.warp, signal.lanes, signal.site};
+  const By by{*ctas_.at(signal.from.cta), signal.warp, signal.lanes, signal.pc};
   const auto comes = std::find_if(barrier.coming.begin(), barrier.coming.end(), [&](const auto& each) {
-    return each.cta == signal.from.cta && each.warp == signal.warp && each.site == signal.site;
+    return each.cta == signal.from.cta && each.warp == signal.warp && each.pc == signal.pc;
   });
   if (comes != barrier.coming.end()) barrier.coming.erase(comes);
   if (barrier.completed > barrier.first)
@@ -331,9 +331,8 @@ void RaceDetector::arrived(CtaKnowledge& target, uint32_t offset, const Signal& 
     barrier.counted[0].push_back({signal.from.cta, signal.queue, kAll, signal.queue_position});
   else
     barrier.counted[0].push_back({signal.from.cta, signal.warp, signal.lanes, signal.unscoped ? 0 : signal.tick});
-  BarrierChannel::Arrival arrival{signal.from.cta, signal.warp,  signal.lanes,
-                                  signal.tick,     signal.site,  barrier.completed + 1,
-                                  signal.unscoped, signal.queue, signal.queue_position};
+  BarrierChannel::Arrival arrival{signal.from.cta,       signal.warp,     signal.lanes, signal.tick,          signal.pc,
+                                  barrier.completed + 1, signal.unscoped, signal.queue, signal.queue_position};
   // A thread's later arrival implies its earlier ones.
   const auto same =
       std::find_if(barrier.arrivals.begin(), barrier.arrivals.end(), [&](const BarrierChannel::Arrival& each) {
@@ -374,8 +373,7 @@ void RaceDetector::waited(const By& by, uint32_t offset, Scope scope, bool acqui
       return;
     }
     // The phase two earlier has the same parity.
-    check_phase_known({by.cta, by.warp, lanes, by.site}, by.cta, offset, barrier, knows.now, barrier.completed - 1,
-                      true);
+    check_phase_known({by.cta, by.warp, lanes, by.pc}, by.cta, offset, barrier, knows.now, barrier.completed - 1, true);
   });
   if (barrier.completed == barrier.first) {  // a fresh barrier: the phase before the first, without arrivals
     note_waiter(by, barrier);
@@ -414,21 +412,21 @@ bool RaceDetector::knows_last_phase(const By& by, const CtaKnowledge& target, co
 
 void RaceDetector::coming(const By& by, CtaKnowledge& target, uint32_t offset, const Signal& signal) {
   target.barriers[offset].coming.push_back(
-      {by.cta.place.cta, by.warp, by.lanes, by.site, signal.queue, signal.queue_position});
+      {by.cta.place.cta, by.warp, by.lanes, by.pc, signal.queue, signal.queue_position});
 }
 
 void RaceDetector::note_waiter(const By& by, BarrierChannel& barrier) {
   WarpKnowledge& warp = by.threads();
   warp.act();
-  barrier.waited_at = by.site;
+  barrier.waited_at = by.pc;
   barrier.waiting_warps |= uint64_t{1} << (by.warp % 64);
   for (BarrierChannel::Waiter& each : barrier.waiters) {
-    if (each.cta == by.cta.place.cta && each.warp == by.warp && each.tick == warp.tick && each.site == by.site) {
+    if (each.cta == by.cta.place.cta && each.warp == by.warp && each.tick == warp.tick && each.pc == by.pc) {
       each.lanes |= by.lanes;
       return;
     }
   }
-  barrier.waiters.push_back({by.cta.place.cta, by.warp, by.lanes, warp.tick, by.site, warp.wgmma_issued});
+  barrier.waiters.push_back({by.cta.place.cta, by.warp, by.lanes, warp.tick, by.pc, warp.wgmma_issued});
 }
 
 }  // namespace sim::order

@@ -26,16 +26,16 @@ namespace sim::order {
 class RaceDetector;
 struct CtaKnowledge;
 
-/// Instructions and locations, named in the program's terms. A site is the number of an instruction.
+/// Instructions and locations, named in the program's terms. A pc is the number of an instruction in the program.
 class ProgramNames {
  public:
   virtual ~ProgramNames() = default;
   virtual std::string kernel() const = 0;
   virtual std::string cta(const CtaKnowledge& cta) const = 0;  ///< "CTA 3 (rank 1 of its cluster)"
-  virtual Location locate(uint32_t site) const = 0;
-  virtual uint32_t first_of_line(uint32_t site) const = 0;  ///< one site for all instructions of a source line
-  virtual std::string shared(uint64_t offset) const = 0;    ///< "dynamic shared memory +0x400"
-  virtual std::string global(uint64_t address) const = 0;   ///< "cudaMalloc #3 +0x100"
+  virtual Location locate(uint32_t pc) const = 0;
+  virtual uint32_t first_of_line(uint32_t pc) const = 0;   ///< one pc for all instructions of a source line
+  virtual std::string shared(uint64_t offset) const = 0;   ///< "dynamic shared memory +0x400"
+  virtual std::string global(uint64_t address) const = 0;  ///< "cudaMalloc #3 +0x100"
   /// The current contents; nullptr if they are not known. `cta` is null for global memory.
   virtual const uint8_t* bytes(const CtaKnowledge* cta, uint64_t address) const = 0;
 };
@@ -63,7 +63,7 @@ struct BarrierChannel {
     uint16_t warp;
     Mask lanes;
     Tick tick;
-    uint32_t site;
+    uint32_t pc;
     Tick wgmma_issued;  ///< by this warp before the wait
   };
   std::vector<Waiter> waiters;  ///< successful waits for the preceding phase
@@ -75,7 +75,7 @@ struct BarrierChannel {
     uint32_t cta;
     uint16_t warp;
     Mask lanes;
-    uint32_t site;
+    uint32_t pc;
     uint16_t queue;  ///< of a commit, and where it stands there
     Tick queue_position;
   };
@@ -86,7 +86,7 @@ struct BarrierChannel {
     uint16_t row;
     Mask lanes;
     Tick position;
-    uint32_t site;
+    uint32_t pc;
     Tick phase;
     bool asynchronous;
     uint16_t queue;
@@ -111,7 +111,7 @@ struct CtaKnowledge {
     std::array<std::vector<Counted>, 2> counted;  ///< by the current generation and the preceding one
     struct Participant {
       uint16_t warp;
-      uint32_t site;
+      uint32_t pc;
       bool waits;
     };
     std::vector<Participant> participants;  ///< the arrivals so far, for reports
@@ -120,7 +120,7 @@ struct CtaKnowledge {
     struct Unknown {
       uint16_t warp;
       Mask lanes;
-      uint32_t site;
+      uint32_t pc;
     };
     std::vector<Unknown> unknown;
   };
@@ -137,7 +137,7 @@ struct By {
   CtaKnowledge& cta;
   uint16_t warp;
   Mask lanes;
-  uint32_t site;
+  uint32_t pc;
   WarpKnowledge& threads() const { return cta.warps[warp]; }
 };
 
@@ -213,7 +213,7 @@ class RaceDetector {
   void meet(const By& by);
   /// An .aligned instruction: its lanes must be converged.
   void aligned(const By& by);
-  void part(const By& by, Mask others) { by.threads().part(by.lanes, others, by.site); }
+  void part(const By& by, Mask others) { by.threads().part(by.lanes, others, by.pc); }
   /// The outcome of a wait may differ from lane to lane.
   void may_part(const By& by);
 
@@ -253,7 +253,7 @@ class RaceDetector {
   /// Whether some of these lanes, about to wait for the barrier, do not know that its last phase is complete.
   bool is_in_doubt(const By& by, uint32_t offset) const;
   /// setmaxnreg by a warp.
-  void set_registers(const By& by, uint32_t count) { by.threads().registers.emplace_back(by.site, count); }
+  void set_registers(const By& by, uint32_t count) { by.threads().registers.emplace_back(by.pc, count); }
 
   // ---- copies for which each lane waits by itself: cp.async
   /// Lanes that are not in `reading` write zeros.
@@ -358,7 +358,7 @@ class RaceDetector {
                             uint64_t begin, uint32_t bytes);
   void found(const Verdict& verdict, uint32_t before, uint32_t now, const Context& context, const Shadow& shadow,
              uint64_t begin, uint32_t bytes);
-  bool has_executed(const RecordedAccess& one, uint32_t site, uint64_t before, bool is_line) const;
+  bool has_executed(const RecordedAccess& one, uint32_t pc, uint64_t before, bool is_line) const;
   bool is_reversed(const RecordedAccess& before, const RecordedAccess& now);
   int distance(const Verdict& verdict, const RecordedAccess& before, const Context& context) const;
   Finding describe(const Verdict& verdict, const RecordedAccess& before, const RecordedAccess& now,
@@ -379,7 +379,7 @@ class RaceDetector {
   void synchronise(const By& by, const WarpAccess& what);
   Side side(const By& by) const;
   Side side(const RecordedAccess& access) const;
-  std::string line(uint32_t site) const;
+  std::string line(uint32_t pc) const;
   std::string who(const By& by) const;
   std::string who(const RecordedAccess& access) const;
   // A thread that uses a barrier must know that the barrier exists, and its current phase.
@@ -493,7 +493,7 @@ class RaceDetector {
   };
   std::unordered_map<uint32_t, MapRead> map_reads_;
   struct UsedMap {
-    uint32_t access = 0, cta = 0, site = 0;
+    uint32_t access = 0, cta = 0, pc = 0;
     uint16_t warp = 0;
     Mask lanes = 0;
   };

@@ -26,7 +26,7 @@ uint16_t RaceDetector::row_of(CtaKnowledge& cta, WarpKnowledge& warp, Own own) {
 void RaceDetector::learn_of_queue(const By& by, Own own, const std::vector<WarpKnowledge::Commit>& commits,
                                   uint32_t pending) {
   WarpKnowledge& warp = by.threads();
-  warp.waited_at[static_cast<size_t>(own)] = by.site;
+  warp.waited_at[static_cast<size_t>(own)] = by.pc;
   Mask rest = by.lanes;
   uint32_t seen[32] = {};
   for (size_t i = commits.size(); i-- > 0 && rest != 0;) {
@@ -51,7 +51,7 @@ Signal RaceDetector::work_signal(const By& by) {
   Signal tells;
   tells.happened = tells.released = by.threads().published(by.lanes, 1u << kPassed).channels();
   tells.unscoped = true;
-  tells.from = by.cta.place, tells.warp = by.warp, tells.lanes = by.lanes, tells.site = by.site;
+  tells.from = by.cta.place, tells.warp = by.warp, tells.lanes = by.lanes, tells.pc = by.pc;
   return tells;
 }
 
@@ -85,7 +85,7 @@ void RaceDetector::copy_wait(const By& by, uint32_t pending, bool open_too) {
   WarpKnowledge& warp = by.threads();
   if (!open_too) return learn_of_queue(by, Own::Copies, warp.copies, pending);
   const Tick all = warp.issued[static_cast<size_t>(Own::Copies)];
-  warp.waited_at[static_cast<size_t>(Own::Copies)] = by.site;
+  warp.waited_at[static_cast<size_t>(Own::Copies)] = by.pc;
   warp.update(by.lanes, [&](Knowledge& knows, Mask) {
     Entry& self = knows.self[static_cast<size_t>(Own::Copies)];
     self = later(self, entry(all, kDone));
@@ -178,7 +178,7 @@ void RaceDetector::landed(OperationRecord& operation, size_t index, CtaKnowledge
 
 void RaceDetector::issued(const By& by, size_t queue) {
   WarpKnowledge::Open& open = by.threads().open[queue];
-  open.lanes |= by.lanes, open.site = by.site;
+  open.lanes |= by.lanes, open.pc = by.pc;
 }
 
 /// These lanes commit or await what they have issued, or else a lane that elect.sync has elected.
@@ -261,7 +261,7 @@ void RaceDetector::wgmma(const By& by, const std::vector<Range>& operands) {
 
 void RaceDetector::wgmma_commit(const By& by) {
   WarpKnowledge& warp = by.threads();
-  warp.wgmma_groups.push_back({warp.wgmma_issued, warp.close(by.lanes, by.site, SyncEvent::Kind::Meets)});
+  warp.wgmma_groups.push_back({warp.wgmma_issued, warp.close(by.lanes, by.pc, SyncEvent::Kind::Meets)});
   constexpr size_t kMost = 64;
   if (warp.wgmma_groups.size() <= kMost) return;
   warp.wgmma_groups.erase(warp.wgmma_groups.begin());
@@ -270,7 +270,7 @@ void RaceDetector::wgmma_commit(const By& by) {
 
 void RaceDetector::wgmma_wait(const By& by, uint32_t pending) {
   WarpKnowledge& warp = by.threads();
-  warp.waited_at[static_cast<size_t>(Own::Threads)] = by.site;
+  warp.waited_at[static_cast<size_t>(Own::Threads)] = by.pc;
   const size_t committed = warp.wgmma_forgotten + warp.wgmma_groups.size();
   if (committed <= pending) return;
   const size_t group = committed - 1 - pending;
@@ -360,7 +360,7 @@ void RaceDetector::tensor_transfer(const By& by, const std::vector<Range>& cells
 void RaceDetector::tensor_wait(const By& by, bool stores) {
   WarpKnowledge& warp = by.threads();
   const auto own = static_cast<size_t>(stores ? Own::TensorStores : Own::TensorLoads);
-  warp.waited_at[own] = by.site;
+  warp.waited_at[own] = by.pc;
   warp.update(by.lanes, [&](Knowledge& knows, Mask) {
     knows.self[own] = later(knows.self[own], entry(warp.issued[own], kDone));
   });

@@ -38,7 +38,7 @@ RecordedAccess RaceDetector::made_by(const By& by, Role role, Proxy proxy) const
   access.position = access.issued = warp.tick;
   access.time = time();
   access.lanes = by.lanes;
-  access.site = by.site;
+  access.pc = by.pc;
   access.issuer = by.cta.place;
   access.warp = warp.index;
   access.proxy = proxy;
@@ -535,9 +535,9 @@ void RaceDetector::synchronise(const By& by, const WarpAccess& what) {
     if (!what.writes) continue;
     if (!what.read_modify_write && known != variables.end()) known->second.clear();
     Signal tells;
-    tells.from = by.cta.place, tells.warp = by.warp, tells.lanes = self, tells.site = by.site;
+    tells.from = by.cta.place, tells.warp = by.warp, tells.lanes = self, tells.pc = by.pc;
     if (what.releases) {
-      tells.tick = warp.close(self, by.site, SyncEvent::Kind::Tells);
+      tells.tick = warp.close(self, by.pc, SyncEvent::Kind::Tells);
       tells.scope = what.scope;
       tells.released = warp.published(self);
     } else {  // it releases what came before an earlier fence
@@ -553,7 +553,7 @@ void RaceDetector::synchronise(const By& by, const WarpAccess& what) {
       const bool all_released = last && last->now == knows.now && last->self[0].at[kHappened] + 1 >= warp.tick &&
                                 std::equal(last->self.begin() + 1, last->self.end(), knows.self.begin() + 1);
       if (flags_are_heard_ && !all_released) {
-        warp.close(self, by.site, SyncEvent::Kind::TellsRelaxed);
+        warp.close(self, by.pc, SyncEvent::Kind::TellsRelaxed);
         tells.flags = warp.published(self).join(knows.flags, kHappenedOnly);
       }
     }
@@ -575,7 +575,7 @@ std::vector<uint32_t> RaceDetector::writers_of_map(uint64_t address) {
 
 void RaceDetector::release_maps(const By& by, Scope scope) {
   WarpKnowledge& warp = by.threads();
-  warp.close(by.lanes, by.site, SyncEvent::Kind::Fence);
+  warp.close(by.lanes, by.pc, SyncEvent::Kind::Fence);
   const Clock released = warp.published(by.lanes);
   for (size_t i = 0; i <= static_cast<size_t>(scope); ++i) maps_released_[i] = maps_released_[i].join(released);
 }
@@ -610,7 +610,7 @@ void RaceDetector::use_map(const By& by, uint64_t address) {
   const uint32_t number = record(std::move(use));
   accesses_[number].detail = number;
   map_reads_.erase(number);  // of an access that is no longer recorded
-  used_map_ = {number, by.cta.place.cta, by.site, by.warp, by.lanes};
+  used_map_ = {number, by.cta.place.cta, by.pc, by.warp, by.lanes};
   touch(global_, {address, address + 128}, number, Context{by, warp, knows, by.lanes, false, true});
   if (writers.empty() && findings_.strict() && !is_acquired(by, knows, address, 0)) unacquired_map(by, address);
   for (const uint32_t each : writers) {
@@ -630,7 +630,7 @@ void RaceDetector::use_map(const By& by, uint64_t address) {
 uint32_t RaceDetector::take_map(const By& by) {
   const UsedMap used = std::exchange(used_map_, {});
   const bool is_mine =
-      used.cta == by.cta.place.cta && used.warp == by.warp && used.lanes == by.lanes && used.site == by.site;
+      used.cta == by.cta.place.cta && used.warp == by.warp && used.lanes == by.lanes && used.pc == by.pc;
   return is_mine ? used.access : 0;
 }
 

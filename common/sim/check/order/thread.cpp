@@ -40,9 +40,9 @@ void WarpKnowledge::unite() {
   }
 }
 
-Tick WarpKnowledge::close(Mask lanes, uint32_t site, SyncEvent::Kind kind, bool shared, bool global) {
+Tick WarpKnowledge::close(Mask lanes, uint32_t pc, SyncEvent::Kind kind, bool shared, bool global) {
   close();
-  const SyncEvent event{kind, tick - 1, site, lanes, shared, global};
+  const SyncEvent event{kind, tick - 1, pc, lanes, shared, global};
   if (events_.size() < kEvents)
     events_.push_back(event);
   else
@@ -87,7 +87,7 @@ Clock WarpKnowledge::published(Mask lanes, Fields own) const {
 
 Clock WarpKnowledge::released(const Fenced& fence, Mask lanes) const { return with_self(fence.now, fence.self, lanes); }
 
-void WarpKnowledge::meet(Mask lanes, Fields fields, uint32_t site) {
+void WarpKnowledge::meet(Mask lanes, Fields fields, uint32_t pc) {
   lanes &= exists;
   if (groups_.size() == 1) {
     // Their knowledge of other warps is the same. Is there anything that they do not know of one another yet?
@@ -96,7 +96,7 @@ void WarpKnowledge::meet(Mask lanes, Fields fields, uint32_t site) {
     const bool nothing_new = !acted_ && knows.now.known(place.cta, index, kAll, tick - 1, field) == kAll;
     if (nothing_new && (fields != kAllFields || knows.self == decltype(knows.self){})) return;
   }
-  close(lanes, site, SyncEvent::Kind::Meets);
+  close(lanes, pc, SyncEvent::Kind::Meets);
   Clock all, flags;
   Aside aside;
   bool first = true;
@@ -136,15 +136,15 @@ void WarpKnowledge::rename_ways() {
   ways_ = next;
 }
 
-void WarpKnowledge::part(Mask lanes, uint32_t site) {
+void WarpKnowledge::part(Mask lanes, uint32_t pc) {
   for (Mask rest = lanes & exists; rest; rest &= rest - 1) {
     const auto lane = static_cast<size_t>(std::countr_zero(rest));
-    way_[lane] = ++ways_, parted_[lane] = site;
+    way_[lane] = ++ways_, parted_[lane] = pc;
   }
   rename_ways();
 }
 
-void WarpKnowledge::part(Mask some, Mask others, uint32_t site) {
+void WarpKnowledge::part(Mask some, Mask others, uint32_t pc) {
   // Each path that has lanes on both sides is split.
   std::array<uint8_t, 256> fresh{};
   std::array<bool, 256> is_shared{};
@@ -155,7 +155,7 @@ void WarpKnowledge::part(Mask some, Mask others, uint32_t site) {
     if (!is_shared[way]) continue;
     if (fresh[way] == 0) fresh[way] = ++ways_;
     way = fresh[way];
-    parted_[static_cast<size_t>(std::countr_zero(rest))] = site;
+    parted_[static_cast<size_t>(std::countr_zero(rest))] = pc;
   }
   rename_ways();
 }

@@ -58,7 +58,7 @@ struct Knowledge {
 struct SyncEvent {
   enum class Kind : uint8_t { Tells, TellsRelaxed, Fence, ProxyFence, TensorFence, Meets, Exit } kind = Kind::Tells;
   Tick tick = 0;  ///< accesses up to this position come before the event
-  uint32_t site = 0;
+  uint32_t pc = 0;
   Mask lanes = 0;
   bool shared = true, global = true;  ///< proxy fence: the memory that it orders
 
@@ -100,7 +100,7 @@ class WarpKnowledge {
   Mask elected = 0;
   struct Open {
     Mask lanes = 0;
-    uint32_t site = 0;  ///< of the last one
+    uint32_t pc = 0;  ///< of the last one
   };
   std::array<Open, 4> open;
   /// setmaxnreg: the instructions and their operands.
@@ -139,7 +139,7 @@ class WarpKnowledge {
     acted_ = false;
   }
   /// The same, and adds an event. Returns the position of all actions so far.
-  Tick close(Mask lanes, uint32_t site, SyncEvent::Kind kind, bool shared = true, bool global = true);
+  Tick close(Mask lanes, uint32_t pc, SyncEvent::Kind kind, bool shared = true, bool global = true);
   /// All that these lanes know, including their own actions up to the last close() in the senses `own`.
   Clock published(Mask lanes, Fields own = kDone) const;
   /// What all lanes know of their own rows; empty unless all lanes have the same knowledge of other warps.
@@ -163,15 +163,15 @@ class WarpKnowledge {
   }
 
   /// Each of these lanes acquires what any of them knows, in these senses.
-  void meet(Mask lanes, Fields fields, uint32_t site);
+  void meet(Mask lanes, Fields fields, uint32_t pc);
 
   /// The position up to which all of these lanes, which share `knows`, know their own row in one sense.
   Tick own_position(const Knowledge& knows, Own own, Mask lanes, Field field) const;
 
   // ---- convergence
   /// These lanes have taken, or may have taken, different paths.
-  void part(Mask lanes, uint32_t site);  ///< each lane a path of its own
-  void part(Mask some, Mask others, uint32_t site);
+  void part(Mask lanes, uint32_t pc);  ///< each lane a path of its own
+  void part(Mask some, Mask others, uint32_t pc);
   void converge(Mask lanes);
   bool together(Mask lanes) const;
   /// The instruction at which lanes that are not together last took different paths.
