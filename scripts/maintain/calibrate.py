@@ -38,13 +38,7 @@ def main() -> int:
     options = parse()
     command.heed_sigterm("what was measured so far is recorded")
     experiments = calibration.choose_experiments(options.experiments)
-    if options.simulate:
-        if options.output is None:
-            raise command.UsageError("--simulate needs --output: what is simulated is not recorded among results.")
-        arch, output = 90, options.output
-    else:
-        gpu = measure.find_gpu()
-        arch, output = gpu.arch, options.output or measure.output_beside(gpu, "calibration.csv")
+    arch, output = measure.device_and_output(options.simulate, options.output, "calibration.csv")
     measure.check_columns(output, calibration.COLUMNS, "calibrate.py")
     run = calibration.Calibration(options.build, arch, output, options.simulate)
     if not options.no_build:

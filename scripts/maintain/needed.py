@@ -169,13 +169,7 @@ def count(levels: Sequence[str], options: argparse.Namespace) -> int:
     """On a GPU."""
     if not options.tools >= 0:
         raise command.UsageError(f"--tools {options.tools:g}: a number of seconds of at least 0 is required.")
-    if options.simulate:
-        if options.output is None:
-            raise command.UsageError("--simulate needs --output: what is simulated is not recorded among results.")
-        arch, output = 90, options.output
-    else:
-        gpu = measure.find_gpu()
-        arch, output = gpu.arch, options.output or measure.output_beside(gpu, "without.csv")
+    arch, output = measure.device_and_output(options.simulate, options.output, "without.csv")
     tool_output = output.with_name(f"{output.stem}_tools.csv")
     measure.check_columns(output, hardware.COLUMNS, "needed.py --device gpu")
     measure.check_columns(tool_output, hardware.TOOL_COLUMNS, "needed.py --device gpu")

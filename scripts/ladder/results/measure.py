@@ -68,6 +68,17 @@ def output_beside(gpu: gpus.Gpu, rest: str) -> Path:
     return results.with_name(f"{results.stem}_{rest}")
 
 
+def device_and_output(simulates: bool, output: Optional[Path], rest: str) -> tuple[int, Path]:
+    """The architecture of what is measured, and where to record it: this machine's GPU, or with --simulate an H200,
+    which is recorded only where `output` says. Raises UsageError, gpus.NoGpu."""
+    if not simulates:
+        gpu = find_gpu()
+        return gpu.arch, output or output_beside(gpu, rest)
+    if output is None:
+        raise UsageError("--simulate needs --output: what is simulated is not recorded among results.")
+    return 90, output
+
+
 def check_file_name(path: Path) -> None:
     """Before any measuring: neither a folder nor somewhere that files cannot be made. Raises UsageError."""
     if path.is_dir():
