@@ -151,6 +151,7 @@ void ClusterEngine::make_cta(Cta& cta, uint32_t rank) {
 void ClusterEngine::walk(uint32_t number, std::span<const uint32_t> warps) {
   start(number);
   walking_ = true;
+  for (Cta& cta : cluster_.ctas) ++cta.live_warps;  // none exits: others load into it
   for (Cta& cta : cluster_.ctas) {
     for (const uint32_t index : warps) {
       Warp& warp = cta.warps[index];
@@ -211,7 +212,7 @@ void ClusterEngine::remark(Habit habit, const Fault& what, const Warp* warp, con
 }
 
 void ClusterEngine::submit(std::unique_ptr<AsyncOperation> operation, const Latency& when) {
-  if (walking_) return;  // nothing waits for it
+  if (walking_) return operation->complete_alone(cluster_);
   if (!operation->only_arrives()) ++cluster_.progress;
   auto scheduled = std::make_shared<Scheduled>();
   uint64_t start = now_;

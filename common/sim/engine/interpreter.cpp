@@ -68,8 +68,8 @@ bool pick(Warp& warp, uint32_t* stop) {
 /// Executes an instruction, in a warp that may be alone.
 Flow step(Warp& warp, const Op& op, Mask mask) {
   const Traits& traits = cluster_of(warp).launch->program->traits[warp.split().pc];
-  if (warp.alone && traits.needs_others)
-    return traits.is_aligned && !gather(warp, kAllLanes, &mask) ? Flow::Block : Flow::Next;
+  if (warp.alone && traits.alone != nullptr)
+    return traits.is_aligned && !gather(warp, kAllLanes, &mask) ? Flow::Block : traits.alone(warp, op, mask);
   const Flow flow = op.run(warp, op, mask);
   if (!warp.alone || flow != Flow::Block || warp.split().wait == Wait::Gather) return flow;
   warp.split().wait = Wait::None;

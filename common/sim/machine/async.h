@@ -56,6 +56,8 @@ class AsyncOperation {
   virtual ~AsyncOperation() = default;
   /// Takes effect now. May submit further operations (a store's write after its read). Throws Fault.
   virtual void complete(Cluster& cluster) = 0;
+  /// Its effect on a warp that is executed alone (Warp::alone).
+  virtual void complete_alone(Cluster& cluster) { (void)cluster; }
   /// `next` follows this one in its queue. True: complete() of this one does the work of both, in order, and complete()
   /// of `next` only reports completion. Called only where no warp can observe the state between the two.
   virtual bool try_fuse(Cluster& cluster, AsyncOperation& next) { return (void)cluster, (void)next, false; }

@@ -39,7 +39,7 @@ std::string in_words(const Traits& traits) {
   add(traits.ordering.releases, "releases");
   add(traits.transfers_control, "transfers control");
   add(traits.may_wait, "waits");
-  add(traits.needs_others, "needs others");
+  add(traits.alone != nullptr, "alone");
   return text;
 }
 

@@ -29,7 +29,7 @@ Flow wait_group(Warp& w, const WaitGroup& o, Mask m) {
 
 constexpr Mnemonic kMnemonics[] = {
     {"cp.async.bulk.commit_group", [](Decoder& d) { d.emit<commit_group>({}); },
-     Manner{.use = DataUse::Steers, .needs_others = true}},
+     Manner{.use = DataUse::Steers, .alone = kNoEffect}},
     {"cp.async.bulk.wait_group",
      [](Decoder& d) {
        d.emit<wait_group>({.pending = static_cast<uint32_t>(d.immediate(0)), .read_only = d.has("read")});

@@ -50,6 +50,7 @@ class TryCancel final : public AsyncOperation {
       apply(cluster, ranks[i], barrier, BarrierEffect::CompleteTx, 16, origin, true);
     }
   }
+  void complete_alone(Cluster& cluster) override { answer(cluster, {kRefused, 0, 0, 0}); }
   void answer(Cluster& cluster, const std::array<uint32_t, 4>& words) const {
     for (const uint32_t rank : ranks) {
       Cta& cta = destination(cluster, rank);
@@ -89,10 +90,6 @@ Flow try_cancel(Warp& w, const TryCancelOperands& o, Mask m) {
                                      .to = &destination,
                                      .bytes = 16,
                                      .to_all = o.all});
-    if (w.alone) {  // executed alone, so that there is no cluster to cancel
-      cancel->answer(cluster, {kRefused, 0, 0, 0});
-      continue;
-    }
     submit(w, lane, std::move(cancel), {.latency = static_cast<uint64_t>(cluster.costs().tma_load_latency)});
   }
   note_effect(w);

@@ -103,12 +103,10 @@ Flow tensor_load(Warp& w, const TensorLoadOperands& o, Mask m) {
     load->to = destination_of(w, o.destination, lane, "TMA load");
     load->box = make_box(w, o.tensor, lane, false);
     const uint32_t bytes = load->box.bytes();
-    if (!w.alone) {
-      for (const Credit& credit : load->to.credits) {
-        Cta& target =
-            check_destination(cluster, credit.destination, load->to.offset, load->box.footprint(), 128, "TMA load");
-        poison(target, load->to.offset, load->box);
-      }
+    for (const Credit& credit : load->to.credits) {
+      Cta& target =
+          check_destination(cluster, credit.destination, load->to.offset, load->box.footprint(), 128, "TMA load");
+      if (cluster.launch->moves_data) poison(target, load->to.offset, load->box);
     }
     cluster.watchers.tell(IssueEvent{.role = Role::BulkLoad,
                                      .warp = w,
@@ -117,7 +115,6 @@ Flow tensor_load(Warp& w, const TensorLoadOperands& o, Mask m) {
                                      .to = &load->to,
                                      .box = &load->box,
                                      .bytes = bytes});
-    if (w.alone) continue;
     load->warp = &w;
     if (load->box.map_address != 0) load->group = begin_map_read(w, lane);
     const Costs& costs = cluster.costs();

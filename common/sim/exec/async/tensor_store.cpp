@@ -120,6 +120,6 @@ constexpr std::string_view kIgnored[] = {
 }  // namespace
 
 constinit const Family families::tensor_store{
-    .mnemonics = kMnemonics, .ignored = kIgnored, .manner = {.use = DataUse::Steers, .needs_others = true}};
+    .mnemonics = kMnemonics, .ignored = kIgnored, .manner = {.use = DataUse::Steers, .alone = kNoEffect}};
 
 }  // namespace sim

@@ -104,6 +104,7 @@ inline constexpr Execution<OperandsOf<F>> execution{execute<F>};
 /// Operands of an instruction without operands.
 struct NoOperands {};
 inline Flow no_effect(Warp&, const NoOperands&, Mask) { return Flow::Next; }
+inline constexpr Handler kNoEffect = execute<no_effect>;
 
 template <class T>
 inline T* lanes(Warp& warp, int32_t slot) {

@@ -90,7 +90,7 @@ Traits traits_of(const ptx::Instruction& in, const Manner& manner, bool pure) {
           .is_wgmma = manner.is_wgmma,
           .reads_clock = manner.moves && reads_clock(in),
           .is_aligned = manner.is_aligned || in.has("aligned"),
-          .needs_others = manner.needs_others};
+          .alone = manner.alone};
 }
 
 }  // namespace sim

@@ -8,6 +8,11 @@
 
 namespace sim {
 
+enum class Flow : uint8_t;
+struct Op;
+struct Warp;
+using Handler = Flow (*)(Warp&, const Op&, uint32_t mask);  // as in exec/core/op.h
+
 /// The scope of a release, an acquire or an atomic access.
 enum class Scope : uint8_t { Cta, Cluster, Gpu };
 
@@ -66,8 +71,9 @@ struct Manner {
   bool may_wait = false;                          ///< if no modifier says so
   bool moves = false;                             ///< moves or converts values, and has no unit for FP64
   bool is_load = false, is_wgmma = false;
-  bool is_aligned = false;    ///< without .aligned, too
-  bool needs_others = false;  ///< has no effect in a warp that is executed alone (Warp::alone)
+  bool is_aligned = false;  ///< without .aligned, too
+  /// Executes it in a warp without the others (Warp::alone); null: as in any warp.
+  Handler alone = nullptr;
 };
 
 struct Traits {
@@ -80,8 +86,8 @@ struct Traits {
   bool is_load = false;            ///< ld
   bool is_wgmma = false;           ///< wgmma.mma_async
   bool reads_clock = false;
-  bool is_aligned = false;    ///< all lanes of the warp execute it together
-  bool needs_others = false;  ///< Manner::needs_others
+  bool is_aligned = false;  ///< all lanes of the warp execute it together
+  Handler alone = nullptr;  ///< Manner::alone
 };
 
 /// `pure`: Op::pure.

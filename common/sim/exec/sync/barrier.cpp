@@ -158,7 +158,7 @@ constexpr Manner synchronises(DataUse use, bool is_aligned) {
           .acquires = true,
           .releases = true,
           .is_aligned = is_aligned,
-          .needs_others = true};
+          .alone = kNoEffect};
 }
 constexpr Mnemonic kMnemonics[] = {
     {"bar", decode_barrier, synchronises(DataUse::Decides, true)},

@@ -92,6 +92,6 @@ void check_cluster_barrier(Cluster& cluster) {
 constinit const Family families::cluster_barrier{
     .mnemonics = kMnemonics,
     .ignored = kIgnored,
-    .manner = {.orders = Manner::Orders::Barrier, .acquires = true, .releases = true, .needs_others = true}};
+    .manner = {.orders = Manner::Orders::Barrier, .acquires = true, .releases = true, .alone = kNoEffect}};
 
 }  // namespace sim

@@ -155,14 +155,14 @@ struct TestWait {
   int32_t phase;  ///< a parity, or the state token of an arrive
   bool has_state, blocks;
 };
+Flow succeed(Warp& w, const TestWait& o, Mask m) {
+  set_predicate(w, o.d, m, m);
+  return Flow::Next;
+}
 /// try_wait blocks until the phase completes. It times out when nothing else in the cluster can run, and before if
 /// Scheduler::times_out says so: a program that ignores its result then goes on.
 Flow wait(Warp& w, const TestWait& o, Mask m) {
   Cluster& cluster = cluster_of(w);
-  if (w.alone) {
-    set_predicate(w, o.d, m, m);
-    return Flow::Next;
-  }
   Mask truth = 0;
   uint32_t first_address = 0, first_parity = 0;
   bool same = true;
@@ -273,9 +273,9 @@ void decode_wait(Decoder& d) {
                 .blocks = BLOCKS});
 }
 
-constexpr Manner kArrives{.orders = Manner::Orders::Barrier, .releases = true, .needs_others = true},
-    kAnnounces{.orders = Manner::Orders::Barrier, .needs_others = true},
-    kWaits{.orders = Manner::Orders::Barrier, .acquires = true};
+constexpr Manner kArrives{.orders = Manner::Orders::Barrier, .releases = true, .alone = kNoEffect},
+    kAnnounces{.orders = Manner::Orders::Barrier, .alone = kNoEffect},
+    kWaits{.orders = Manner::Orders::Barrier, .acquires = true, .alone = execute<succeed>};
 constexpr Mnemonic kMnemonics[] = {
     {"mbarrier.init", decode_init},
     {"mbarrier.inval", [](Decoder& d) { d.emit<inval>(BarrierOperand::decode(d, 0)); }},

@@ -636,7 +636,7 @@ void decode_mma_async(Decoder& d) {
 
 constexpr Mnemonic kMnemonics[] = {
     {"wgmma.fence", [](Decoder& d) { d.emit<fence>({}); }, Manner{.use = DataUse::Carries}},
-    {"wgmma.mma_async", decode_mma_async, Manner{.use = DataUse::Carries, .is_wgmma = true, .needs_others = true}},
+    {"wgmma.mma_async", decode_mma_async, Manner{.use = DataUse::Carries, .is_wgmma = true, .alone = kNoEffect}},
     {"wgmma.commit_group", [](Decoder& d) { d.emit<commit>({}); }},
     {"wgmma.wait_group", [](Decoder& d) { d.emit<wait>({static_cast<uint32_t>(d.immediate(0))}); }},
 };
@@ -647,6 +647,6 @@ constexpr std::string_view kIgnored[] = {"sync", "aligned"};
 constinit const Family families::wgmma{.mnemonics = kMnemonics,
                                        .ignored = kIgnored,
                                        .touches_pending = true,
-                                       .manner = {.use = DataUse::Carries, .needs_others = true}};
+                                       .manner = {.use = DataUse::Carries, .alone = kNoEffect}};
 
 }  // namespace sim

@@ -165,6 +165,6 @@ constexpr std::string_view kIgnored[] = {"sync", "aligned", "cta_group::1", "sha
 }  // namespace tcgen05
 
 constinit const Family families::tcgen05_alloc{
-    .mnemonics = tcgen05::kMnemonics, .ignored = tcgen05::kIgnored, .manner = {.needs_others = true}};
+    .mnemonics = tcgen05::kMnemonics, .ignored = tcgen05::kIgnored, .manner = {.alone = kNoEffect}};
 
 }  // namespace sim

@@ -84,7 +84,7 @@ void decode_fence(Decoder& d) {
 }
 
 constexpr Mnemonic kMnemonics[] = {
-    {"tcgen05.commit", decode_commit, Manner{.needs_others = true}},
+    {"tcgen05.commit", decode_commit, Manner{.alone = kNoEffect}},
     {"tcgen05.fence::before_thread_sync", decode_fence,
      Manner{.orders = Manner::Orders::Barrier, .fence = Ordering::Fence::BeforeThreadSync}},
     {"tcgen05.fence::after_thread_sync", decode_fence,

@@ -472,6 +472,6 @@ constexpr std::string_view kIgnored[] = {"cta_group::1",      "collector::a::dis
 }  // namespace tcgen05
 
 constinit const Family families::tcgen05_mma{
-    .mnemonics = tcgen05::kMnemonics, .ignored = tcgen05::kIgnored, .manner = {.needs_others = true}};
+    .mnemonics = tcgen05::kMnemonics, .ignored = tcgen05::kIgnored, .manner = {.alone = kNoEffect}};
 
 }  // namespace sim

@@ -303,8 +303,8 @@ void decode_wait(Decoder& d) {
 }
 
 constexpr Mnemonic kMnemonics[] = {
-    {"tcgen05.ld", decode_transfer<false>, Manner{.needs_others = true}},
-    {"tcgen05.st", decode_transfer<true>, Manner{.use = DataUse::Carries, .needs_others = true}},
+    {"tcgen05.ld", decode_transfer<false>, Manner{.alone = kNoEffect}},
+    {"tcgen05.st", decode_transfer<true>, Manner{.use = DataUse::Carries, .alone = kNoEffect}},
     {"tcgen05.wait::ld", decode_wait<wait_load>},
     {"tcgen05.wait::st", decode_wait<wait_store>},
 };
