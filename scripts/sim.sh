@@ -151,82 +151,52 @@ here=${here%/*}
 root=${here%/*}
 libraries=${LADDER_SIM_DIR:-$root/build/sim}
 
-value() {  # value OPTION ARGUMENT-COUNT VALUE: checks that the option has a value
-  [[ $2 -ge 2 && -n $3 ]] || fail "$1 needs a value ($name --help)."
-  printf '%s' "$3"
+checked() {  # checked KIND OPTION ARGUMENT-COUNT VALUE: the value, if there is one and it is of that kind
+  [[ $3 -ge 2 && -n $4 ]] || fail "$2 needs a value ($name --help)."
+  case $1 in
+    number) [[ $4 =~ ^(0|[1-9][0-9]*)$ ]] || fail "$2: '$4' is not a number." ;;
+    input) [[ -r $4 ]] || fail "$2: there is no readable file $4." ;;
+    output) [[ -d $(dirname -- "$4") ]] || fail "$2: there is no directory $(dirname -- "$4")." ;;
+  esac
+  if [[ $1 == *put ]]; then realpath -m -- "$4"; else printf '%s' "$4"; fi
 }
 
-number() {  # number OPTION ARGUMENT-COUNT VALUE: the same for a number
-  local text
-  text=$(value "$@") || exit
-  [[ $text =~ ^(0|[1-9][0-9]*)$ ]] || fail "$1: '$text' is not a number."
-  printf '%s' "$text"
+option() {  # option KIND OPTION ARGUMENT-COUNT VALUE: such a value of --log-file becomes LADDER_SIM_LOG_FILE
+  local text variable=${2#--}
+  text=$(checked "$@") || exit
+  variable=${variable//-/_}
+  printf -v "LADDER_SIM_${variable^^}" '%s' "$text"
 }
 
-readable() {  # readable OPTION ARGUMENT-COUNT VALUE: an absolute path to a file that can be read
-  local file
-  file=$(value "$@") || exit
-  [[ -r $file ]] || fail "$1: there is no readable file $file."
-  realpath -- "$file"
-}
-
-writable() {  # writable OPTION ARGUMENT-COUNT VALUE: an absolute path to a file that can be written
-  local file
-  file=$(value "$@") || exit
-  [[ -d $(dirname -- "$file") ]] || fail "$1: there is no directory $(dirname -- "$file")."
-  realpath -m -- "$file"
-}
-
-# Options of an outer sim.sh do not leak into this run. (shellcheck cannot see that they are exported below, by prefix.)
+# Options of an outer sim.sh do not leak into this run.
 for variable in "${!LADDER_SIM_@}"; do
   [[ $variable == LADDER_SIM_DIR ]] || unset "$variable"
 done
 replay='' schedules='' triton=''
-# shellcheck disable=SC2034
 while [[ $# -gt 0 ]]; do
   case $1 in
-    --gpu) LADDER_SIM_GPU=$(value "$1" $# "${2-}"); shift 2 ;;
-    --sms) LADDER_SIM_SMS=$(number "$1" $# "${2-}"); shift 2 ;;
-    --seed) LADDER_SIM_SEED=$(number "$1" $# "${2-}"); shift 2 ;;
-    --latest) LADDER_SIM_LATEST=1; shift ;;
-    --schedules) schedules=$(value "$1" $# "${2-}"); shift 2 ;;
-    --arith) LADDER_SIM_ARITH=$(value "$1" $# "${2-}"); shift 2 ;;
-    --ptx) LADDER_SIM_PTX=$(readable "$1" $# "${2-}"); shift 2 ;;
-    --check) LADDER_SIM_CHECK=1; shift ;;
+    --gpu | --arith | --check-kernels | --check-not | --tolerate | --power | --contents)
+      option text "$1" $# "${2-}"; shift 2 ;;
+    --sms | --seed | --error-exitcode | --threads | --patience) option number "$1" $# "${2-}"; shift 2 ;;
+    --ptx | --suppressions | --constants | --results-of) option input "$1" $# "${2-}"; shift 2 ;;
+    --log-file | --counters | --predictions | --record | --trace) option output "$1" $# "${2-}"; shift 2 ;;
+    --latest | --check | --abort | --timing | --json) option text "$1" 2 1; shift ;;
     --check=strict) LADDER_SIM_CHECK=strict; shift ;;
     --check=*) fail "--check: '${1#--check=}' is not a grade; --check=strict is the only one beside plain --check." ;;
-    --check-kernels) LADDER_SIM_CHECK_KERNELS=$(value "$1" $# "${2-}"); shift 2 ;;
-    --check-not) LADDER_SIM_CHECK_NOT=$(value "$1" $# "${2-}"); shift 2 ;;
-    --suppressions) LADDER_SIM_SUPPRESSIONS=$(readable "$1" $# "${2-}"); shift 2 ;;
-    --error-exitcode) LADDER_SIM_ERROR_EXITCODE=$(number "$1" $# "${2-}"); shift 2 ;;
-    --log-file) LADDER_SIM_LOG_FILE=$(writable "$1" $# "${2-}"); shift 2 ;;
-    --tolerate) LADDER_SIM_TOLERATE=$(value "$1" $# "${2-}"); shift 2 ;;
-    --abort) LADDER_SIM_ABORT=1; shift ;;
-    --threads) LADDER_SIM_THREADS=$(number "$1" $# "${2-}"); shift 2 ;;
-    --patience) LADDER_SIM_PATIENCE=$(number "$1" $# "${2-}"); shift 2 ;;
-    --counters) LADDER_SIM_COUNTERS=$(writable "$1" $# "${2-}"); shift 2 ;;
-    --timing) LADDER_SIM_TIMING=1; shift ;;
-    --power) LADDER_SIM_POWER=$(value "$1" $# "${2-}"); shift 2 ;;
-    --constants) LADDER_SIM_CONSTANTS=$(readable "$1" $# "${2-}"); shift 2 ;;
-    --predictions) LADDER_SIM_PREDICTIONS=$(writable "$1" $# "${2-}"); shift 2 ;;
-    --record) LADDER_SIM_RECORD=$(writable "$1" $# "${2-}"); shift 2 ;;
+    --schedules) schedules=$(checked text "$1" $# "${2-}"); shift 2 ;;
     --reports)
-      LADDER_SIM_REPORTS=$(value "$1" $# "${2-}")
+      LADDER_SIM_REPORTS=$(checked text "$1" $# "${2-}")
       if [[ $LADDER_SIM_REPORTS != - ]]; then
-        LADDER_SIM_REPORTS=$(writable "$1" $# "$2")
+        LADDER_SIM_REPORTS=$(checked output "$1" $# "$2")
         : >"$LADDER_SIM_REPORTS" || fail "--reports: $LADDER_SIM_REPORTS cannot be written."
       fi
       shift 2
       ;;
-    --results-of) LADDER_SIM_RESULTS_OF=$(readable "$1" $# "${2-}"); shift 2 ;;
-    --json) LADDER_SIM_JSON=1; shift ;;
     --replay)
-      replay=$(value "$1" $# "${2-}")
+      replay=$(checked text "$1" $# "${2-}")
       [[ -r $replay ]] || fail "--replay: there is no readable file $replay."
       shift 2
       ;;
-    --trace) LADDER_SIM_TRACE=$(writable "$1" $# "${2-}"); shift 2 ;;
-    --contents) LADDER_SIM_CONTENTS=$(value "$1" $# "${2-}"); shift 2 ;;
     --triton) triton=1; shift ;;
     --version)
       if [[ -e $root/VERSION ]]; then cat "$root/VERSION"; else git -C "$root" describe --always; fi
