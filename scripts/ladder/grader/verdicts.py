@@ -60,14 +60,15 @@ def grade(answer: Answer, build: Build) -> Iterator[Verdict]:
         if answer.keep is not None and built.program is not None:
             shutil.copy(built.program, answer.keep)
         own = own_claims(answer, build)
-        for verdict in _verdicts(answer, built, own):
+        for verdict in judge(answer, built, own):
             if answer.step and verdict.holds is False:
                 verdict = dataclasses.replace(verdict, hint=answer.step.hint)
             answer.verdicts.append(verdict)
             yield verdict
 
 
-def _verdicts(answer: Answer, built: Built, own: Sequence[claims.Claim]) -> Iterator[Verdict]:
+def judge(answer: Answer, built: Built, own: Sequence[claims.Claim]) -> Iterator[Verdict]:
+    """The claims in order, of an answer that is compiled."""
     yield Verdict("compiles", "it compiles", built.program is not None, built.said, "docs/debugging.md")
     program = built.program
     if program is None:
