@@ -460,7 +460,22 @@ std::string stored_by(const std::string& issues, const std::string& commits, con
          commits + " bra committed; cp.async.bulk.commit_group; committed: bar.warp.sync -1; @!" + waits +
          " bra waited; cp.async.bulk.wait_group 0; waited: bar.warp.sync -1;" + kEnd;
 }
+/// The elected thread of warp 0 issues a bulk store. All of its lanes do the rest, the others first.
+std::string stored_by_one(const std::string& rest) {
+  return begin() +
+         "setp.ne.u32 %p3, %r2, 0; @%p3 bra end; elect.sync %r24|%p6, -1; setp.eq.u32 %p4, %r3, 5; @!%p6 bra others;"
+         "cp.async.bulk.global.shared::cta.bulk_group [%rd1], [%r5], 512; mbarrier.arrive.shared::cta.b64 _, [%r8];" +
+         "v: mbarrier.try_wait.parity.shared::cta.b64 %p9, [%r6], 0; @!%p9 bra v;" + rest +
+         "bra.uni end; others: "
+         "u: mbarrier.try_wait.parity.shared::cta.b64 %p9, [%r8], 0; @!%p9 bra u;" +
+         rest + "@%p4 mbarrier.arrive.shared::cta.b64 _, [%r6]; end: bar.warp.sync -1;" + kEnd;
+}
 const std::vector<Form> kElections = {
+    {"all lanes commit and wait", stored_by_one("cp.async.bulk.commit_group; cp.async.bulk.wait_group 0; "), ""},
+    {"all lanes commit twice",
+     stored_by_one("cp.async.bulk.commit_group; cp.async.bulk.commit_group; cp.async.bulk.wait_group 0; "), ""},
+    {"all lanes commit and await what is read",
+     stored_by_one("cp.async.bulk.commit_group; cp.async.bulk.wait_group.read 0; cp.async.bulk.wait_group 0; "), ""},
     {"thread 0 throughout", stored_by("%p1", "%p1", "%p1"), ""},
     {"the elected thread throughout", stored_by("%p5", "%p5", "%p5"), ""},
     {"the elected thread commits and waits", stored_by("%p1", "%p5", "%p5"), "strict error (elected lane)"},

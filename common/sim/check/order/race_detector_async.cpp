@@ -181,11 +181,13 @@ void RaceDetector::issued(const By& by, size_t queue) {
   open.lanes |= by.lanes, open.pc = by.pc;
 }
 
-/// These lanes commit or await what they have issued, or else a lane that elect.sync has elected.
+/// These lanes commit or await what they have issued, or else a lane that elect.sync has elected. Several lanes do so
+/// for all: the one that has issued it does, too, sooner or later.
 void RaceDetector::ended(const By& by, size_t queue) {
   WarpKnowledge& warp = by.threads();
   WarpKnowledge::Open& open = warp.open[queue];
-  if (open.lanes != 0 && !(open.lanes & by.lanes) && warp.elected & (open.lanes | by.lanes)) elected_other(by, open);
+  const bool is_of_others = open.lanes != 0 && !(open.lanes & by.lanes) && std::has_single_bit(by.lanes);
+  if (findings_.strict() && is_of_others && warp.elected & (open.lanes | by.lanes)) elected_other(by, open);
   open.lanes &= ~by.lanes;
 }
 
