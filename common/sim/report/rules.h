@@ -35,16 +35,9 @@ enum class Rule : uint8_t {
 
 enum class Grade : uint8_t { Error, Strict, Habit };
 
-enum class Grounds : uint8_t {
-  Text,       ///< required by the PTX ISA, in the section named
-  Example,    ///< NVIDIA's examples contain it
-  Assumption  ///< the evidence is named
-};
-
 struct RuleText {
   const char* name;  ///< in reports
   Grade grade;
-  Grounds grounds;
   const char* source;    ///< section, example or evidence
   const char* sentence;  ///< what is required
 };

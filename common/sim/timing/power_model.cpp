@@ -22,16 +22,4 @@ double watts(const Constants& c, const Activity& a, double ghz) {
 
 double highest_ghz(const Constants& c, const Activity& a) { return a.flops > 0 ? c.clock_max_mma : c.clock_max; }
 
-double clock_ghz(const Constants& c, const Activity& a, double cap) {
-  int low = 300, high = static_cast<int>(highest_ghz(c, a) * 1000 + 0.5);
-  while (low < high) {
-    const int middle = (low + high + 1) / 2;
-    if (watts(c, a, middle / 1000.0) <= cap)
-      low = middle;
-    else
-      high = middle - 1;
-  }
-  return low / 1000.0;
-}
-
 }  // namespace sim::timing

@@ -24,7 +24,5 @@ double power(double base, double exponent);
 double watts(const Constants& constants, const Activity& activity, double ghz);
 /// The highest clock without a power limit: lower while tensor cores work.
 double highest_ghz(const Constants& constants, const Activity& activity);
-/// The highest clock, in whole MHz, at which it draws no more than the limit.
-double clock_ghz(const Constants& constants, const Activity& activity, double cap);
 
 }  // namespace sim::timing

@@ -240,20 +240,6 @@ TEST(Memory, NarrowRowsTakeLongerThanTheirBytes) {
   EXPECT_EQ(latency(256), latency(128)) << "requests of lines";
 }
 
-TEST(Power, TheClockIsTheHighestWithinTheLimit) {
-  const Constants c = built_in_constants("h200");
-  const Activity activity{.cycles = 2'000'000,
-                          .flops = 1e12,
-                          .l2_bytes = 10'000'000'000,
-                          .sm_bytes = 15'000'000'000,
-                          .dram_bytes = 2'000'000'000};
-  const double ghz = clock_ghz(c, activity, c.power_cap);
-  EXPECT_LE(watts(c, activity, ghz), c.power_cap);
-  EXPECT_GT(watts(c, activity, ghz + 0.001), c.power_cap);
-  EXPECT_DOUBLE_EQ(clock_ghz(c, {.cycles = 1'000'000}, c.power_cap), c.clock_max);
-  EXPECT_DOUBLE_EQ(clock_ghz(c, {.cycles = 1'000'000, .flops = 1}, c.power_cap), c.clock_max_mma);
-}
-
 /// Two warps of a CTA: one loads `blocks` boxes into a ring of `stages`, the other multiplies.
 GridDemands ring(uint32_t clusters, int blocks, int stages) {
   GridDemands grid;

@@ -1,6 +1,7 @@
 #include "exec/sync/signal.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "exec/core/report.h"
 #include "exec/core/submit.h"
@@ -72,10 +73,8 @@ void apply(Cluster& cluster, uint32_t cta_rank, uint32_t offset, BarrierEffect e
   if (!advance) return;
   watchers.tell(PhaseEvent{cluster, name});
   // A waiting warp waits for the phase that has just completed: a wait for any other phase does not block.
-  std::vector<Mbarrier::Waiter> woken;
-  woken.swap(barrier->waiters);
-  if (!woken.empty()) barrier->observed = true;
-  for (const Mbarrier::Waiter& waiter : woken) {
+  if (!barrier->waiters.empty()) barrier->observed = true;
+  for (const Mbarrier::Waiter& waiter : std::exchange(barrier->waiters, {})) {
     if (watchers.want(EventKind::Wait)) {
       const Split& split = waiter.warp->splits[waiter.split];
       watchers.tell(WaitEvent{WaitEvent::What::Wakes, Wait::Mbarrier, *waiter.warp, split.mask, split.pc, name, 0,
