@@ -128,6 +128,11 @@ class Browsing(PageTest):
         self.await_result()
         return float(end - begin) / 1000
 
+    def assert_run(self, headline: str) -> None:
+        """Clicks on Run; the verdict has words that this expression finds."""
+        self.run_page()
+        self.assertRegex(self.text("#answer h3"), headline)
+
 
 class Playground(Browsing):
     def setUp(self) -> None:
@@ -135,8 +140,7 @@ class Playground(Browsing):
         self.open(LEVEL_05)
 
     def test_the_proxy_fence(self) -> None:
-        self.run_page()
-        self.assertEqual(self.text("#answer h3"), "Right")
+        self.assert_run("^Right$")
         fence = self.site("site.instruction === 'fence.proxy.async'")
         self.click_mark(fence)
         self.assertEqual(self.state(fence), "removed")
@@ -155,15 +159,13 @@ class Playground(Browsing):
         self.picture("race_timeline")
         while self.state(fence) != "kept":
             self.click_mark(fence)
-        self.run_page()
-        self.assertEqual(self.text("#answer h3"), "Right")
+        self.assert_run("^Right$")
         self.assertEqual(self.text("#changes"), "")
 
     def test_an_arrival_that_never_comes(self) -> None:
         arrival = self.site("/deadlock/.test(site.found_by) && /commit|arrive/.test(site.instruction)")
         self.click_mark(arrival)
-        self.run_page()
-        self.assertIn("Deadlock", self.text("#answer h3"))
+        self.assert_run("Deadlock")
         self.assertIn("Waiting warps:", self.text("#answer"))
         self.assertRegex(self.text("#answer .report ul"), r"line \d+")
         self.picture("deadlock")
@@ -195,8 +197,7 @@ class Playground(Browsing):
         fence = self.site("site.instruction === 'fence.proxy.async'")
         way = next(i for i, one in enumerate(fence["ways"]) if one["way"].startswith("after line"))
         self.open(f"{LEVEL_05}#weak={fence['name']}~{way}")
-        self.run_page()
-        self.assertIn("Right here", self.text("#answer h3"))
+        self.assert_run("Right here")
         self.assertIn("reader-side-proxy-fence", self.text("#answer"))
 
     def more(self, button: str) -> None:
@@ -216,8 +217,7 @@ class Playground(Browsing):
         self.assertGreater(sum(parts), 95)
         self.assertLess(sum(parts), 100.5)
         self.value("playground.chooseLab('stages_4')")
-        self.run_page()
-        self.assertIn("Right", self.text("#answer h3"))
+        self.assert_run("Right")
         self.more("What does it cost?")
         self.assertRegex(self.text("#answer .more"), r"µs; unmodified [\d.]+ µs \(\+\d")
         self.picture("cost")
@@ -228,8 +228,7 @@ class Playground(Browsing):
 
     def test_from_a_wrong_element_to_the_bytes_of_its_stage(self) -> None:
         self.open(f"{LEVEL_05}#without=__syncthreads&schedule=latest&check=off")
-        self.run_page()
-        self.assertEqual(self.text("#answer h3"), "Wrong result")
+        self.assert_run("^Wrong result$")
         self.more("Where does it become wrong?")
         self.assertRegex(self.text("#answer .more"), r"The first wrong element of D is \(\d+, \d+\)")
         self.assertRegex(self.text("#answer .more"), r"TMA store.*lines of 16 bytes that it reads differ")
@@ -249,22 +248,19 @@ class Playground(Browsing):
         for shape in self.value("playground.program.shapes.map(({id}) => id)"):
             with self.subTest(shape):
                 self.open(f"{LEVEL_05}#shape={shape}")
-                self.run_page()
-                self.assertEqual(self.text("#answer h3"), "Right")
+                self.assert_run("^Right$")
 
     def test_schedules_and_strict(self) -> None:
         self.open(f"{LEVEL_05}#schedule=seed:7&check=strict&sms=4")
         self.assertEqual(self.value("['seed', 'sms'].map((id) => document.getElementById(id).value)"), ["7", "4"])
-        self.run_page()
-        self.assertIn("Right", self.text("#answer h3"))
+        self.assert_run("Right")
 
     def test_a_swizzle_lab(self) -> None:
         self.open("playground/level02_sm100.html")
         self.browser.click_on("#labs summary")
         self.browser.click_on("[data-lab=swizzle_mismatch]")
         self.assertIn("lab=swizzle_mismatch", self.value("location.hash"))
-        self.run_page()
-        self.assertIn("Fault", self.text("#answer h3"))
+        self.assert_run("Fault")
         self.assertIn("tensor map", self.text("#answer"))
         self.assertIn("The lab's prediction", self.text("#answer"))
 
@@ -273,8 +269,7 @@ class Playground(Browsing):
         self.browser.click_on("#stop")
         self.await_result()
         self.assertIn("stopped", self.text("#answer"))
-        self.run_page()
-        self.assertEqual(self.text("#answer h3"), "Right")
+        self.assert_run("^Right$")
 
     def edit_ptx(self, script: str) -> None:
         self.browser.click_on("#ptx summary")
@@ -285,11 +280,9 @@ class Playground(Browsing):
     def test_ptx_as_edited(self) -> None:
         self.edit_ptx("text = text.replaceAll(/^\\s*fence\\.proxy\\.async.*$/gm, '');")
         self.assertIn("Edited PTX", self.text("#changes"))
-        self.run_page()
-        self.assertIn("Race", self.text("#answer h3"))
+        self.assert_run("Race")
         self.value("document.querySelector('#ptx-discard').click()")
-        self.run_page()
-        self.assertEqual(self.text("#answer h3"), "Right")
+        self.assert_run("^Right$")
 
     def test_edited_ptx_is_all_that_runs(self) -> None:
         """Marks and labs are refused beside it, also in an address; a reload keeps it."""
@@ -300,16 +293,14 @@ class Playground(Browsing):
         self.assertIn("discard", self.text("#problem"))
         self.value("playground.chooseLab(playground.labs[0]?.id ?? null)")
         self.assertEqual(self.value("document.querySelectorAll('#changes li').length"), 1)
-        self.run_page()
-        self.assertIn("Race", self.text("#answer h3"))
+        self.assert_run("Race")
         self.open(LEVEL_05)
         self.edit_ptx("text = text + '// my own';")
         self.open(f"{LEVEL_05}{self.value('location.hash')}&without={fence['name']}")
         self.assertIn("cannot be combined", self.text("#problem"))
         self.assertEqual(self.state(fence), "kept")
         self.assertIn("Edited PTX", self.text("#changes"))
-        self.run_page()
-        self.assertEqual(self.text("#answer h3"), "Right")
+        self.assert_run("^Right$")
 
     def test_what_the_headline_says(self) -> None:
         """The colour, the class of the first report, and what is folded."""
@@ -318,8 +309,7 @@ class Playground(Browsing):
                 ("mbarrier_wait.2", "wrong", "Race", "race"), ("mbarrier_init", "wrong", "Fault", "fault")):
             with self.subTest(name):
                 self.open(LEVEL_05 + (f"#without={name}" if name else ""))
-                self.run_page()
-                self.assertIn(headline, self.text("#answer h3"))
+                self.assert_run(headline)
                 self.assertEqual(self.value("document.querySelector('#answer h3').className"), colour)
                 shown = self.value("document.querySelector('#answer > .report h4')?.textContent ?? null")
                 self.assertEqual(shown and shown.startswith(first), first and True)
@@ -328,8 +318,7 @@ class Playground(Browsing):
     def test_a_redundant_line_and_its_partner(self) -> None:
         site = self.site("site.partners.length && !site.is_half && site.found_by")
         self.click_mark(site)
-        self.run_page()
-        self.assertEqual(self.text("#answer h3"), "Right")
+        self.assert_run("^Right$")
         self.assertIn("alone, this line is not missed", self.text("#answer"))
         self.browser.click_on("#answer .partners")
         self.browser.wait("!playground.running && document.querySelector('#answer h3')?.textContent !== 'Right'")
@@ -368,12 +357,10 @@ class Playground(Browsing):
             with self.subTest(script):
                 self.open(LEVEL_05)
                 self.edit_ptx(script)
-                self.run_page()
-                self.assertEqual(self.text("#answer h3"), "No result")
+                self.assert_run("^No result$")
                 self.assertGreater(len(self.text("#answer p")), 20)
         self.value("document.querySelector('#ptx-discard').click()")
-        self.run_page()  # the page stays usable
-        self.assertEqual(self.text("#answer h3"), "Right")
+        self.assert_run("^Right$")  # the page stays usable
 
     def test_keys_only(self) -> None:
         at = self.value("playground.sites.findIndex((site) => site.instruction === 'fence.proxy.async')")
@@ -547,17 +534,14 @@ class Written(Browsing):
 
     def test_a_fence_is_taken_out(self) -> None:
         self.edit("ptx::fence_proxy_async_shared();", "")
-        self.run_page()
-        self.assertIn("Race", self.text("#answer h3"))
+        self.assert_run("Race")
         self.assertRegex(self.text("#answer .report"), r"called at line \d+")
         self.assertIn("source=", self.value("location.hash"))
         self.open(LEVEL_05 + self.value("location.hash"))
         self.assertIn("Edited source", self.text("#changes"))
-        self.run_page()
-        self.assertIn("Race", self.text("#answer h3"))
+        self.assert_run("Race")
         self.browser.click_on("#changes button")
-        self.run_page()
-        self.assertEqual(self.text("#answer h3"), "Right")
+        self.assert_run("^Right$")
 
     def test_what_the_launch_was_made_for(self) -> None:
         """Threads and shared memory follow the text, as far as a GPU has them; tiles do not."""
@@ -715,8 +699,7 @@ class Address(Browsing):
                 self.assertIn("does not have", self.text("#problem"), f"{part}={value[:20]}")
                 self.assertFalse(self.value("'attacked' in window"))
                 self.assertEqual(self.value("document.querySelectorAll('img, #problem *').length"), 0)
-        self.run_page()
-        self.assertEqual(self.text("#answer h3"), "Right")
+        self.assert_run("^Right$")
 
     def test_the_policy_forbids_inline_script_and_other_hosts(self) -> None:
         self.open(LEVEL_05)
@@ -746,8 +729,7 @@ class Pages(Browsing):
                 self.assertGreater(self.value("document.querySelectorAll('.mark').length"), 0)
                 self.browser.wait("Boolean(playground.viewer.runs)")
                 if "field_bug" not in page.stem:
-                    self.run_page()
-                    self.assertIn("Right", self.text("#answer h3"))
+                    self.assert_run("Right")
 
     def test_figures(self) -> None:
         for name in ("ring", "pair"):
@@ -766,6 +748,10 @@ class Pages(Browsing):
                 self.browser.resize(*DESK)
                 self.picture(f"figure_{name}")
 
+    def visit(self, page: str, element: str = "h1") -> None:
+        self.browser.call("Page.navigate", url=self.server.address + page)
+        self.browser.wait(f"document.readyState === 'complete' && document.querySelector('{element}') !== null")
+
     def test_pages_of_the_course(self) -> None:
         for page in ("index.html", "level05_persistent/index.html", "docs/cheat_sheet.html",
                      "level05_persistent/kernel_sm100.cuh.html"):
@@ -779,8 +765,7 @@ class Pages(Browsing):
                         # The theme that an earlier page has kept.
                         self.browser.call("Storage.clearDataForOrigin", origin=self.server.address.rstrip("/"),
                                           storageTypes="local_storage")
-                        self.browser.call("Page.navigate", url=self.server.address + page)
-                        self.browser.wait("document.readyState === 'complete' && document.querySelector('h1') !== null")
+                        self.visit(page)
                         self.assertEqual(self.value("document.body.dataset.mdColorScheme"),
                                          {"light": "default", "dark": "slate"}[scheme])
                         self.assertLessEqual(self.value("document.documentElement.scrollWidth"), width)
@@ -789,34 +774,29 @@ class Pages(Browsing):
         self.browser.call("Emulation.setEmulatedMedia", features=[])
 
     def test_the_cheat_sheet_is_one_printed_page(self) -> None:
-        self.browser.call("Page.navigate", url=self.server.address + "docs/cheat_sheet.html")
-        self.browser.wait("document.readyState === 'complete' && document.querySelector('h1') !== null")
+        self.visit("docs/cheat_sheet.html")
         margins = {f"margin{side}": 0.3 for side in ("Top", "Bottom", "Left", "Right")}  # inches, on A4
         printed = self.browser.call("Page.printToPDF", paperWidth=8.27, paperHeight=11.69, **margins)
         self.assertEqual(len(re.findall(rb"/Type\s*/Page\b", base64.b64decode(printed["data"]))), 1)
 
     def test_from_the_first_page_to_a_broken_kernel(self) -> None:
-        self.browser.call("Page.navigate", url=self.server.address + "index.html")
-        self.browser.wait("document.readyState === 'complete' && document.querySelector('h1') !== null")
+        self.visit("index.html")
         target = self.value("document.querySelector('article a[href*=\"playground/\"]').href")
         self.assertEqual(urlsplit(target).path, f"/{LEVEL_05}")
         self.open(LEVEL_05)
         self.click_mark(self.site("site.instruction === 'fence.proxy.async'"))
-        self.run_page()
-        self.assertIn("Race", self.text("#answer h3"))
+        self.assert_run("Race")
 
     def test_from_each_level_to_its_playground_and_back(self) -> None:
         for level in names.all_levels():
-            page = self.server.address + level + "/index.html"
-            self.browser.call("Page.navigate", url=page)
-            self.browser.wait("document.readyState === 'complete' && document.querySelector('td .try') !== null")
+            self.visit(f"{level}/index.html", "td .try")
             target = self.value("document.querySelector('td .try').href").removeprefix(self.server.address)
             with self.subTest(target):
                 self.open(target)
                 self.assertEqual(self.text("#problem"), "")
                 self.assertTrue(self.value("document.querySelector('.code.here .mark') !== null"))
                 self.browser.click_on("nav a[href*=level]:not([href^=level]):not([href*=explorer])")
-                self.browser.wait(f"location.href === '{page}'")
+                self.browser.wait(f"location.href === '{self.server.address}{level}/index.html'")
 
 
 class FirefoxPage(unittest.TestCase):
