@@ -68,7 +68,6 @@ Gpu describe(std::string_view key, const std::vector<GpuFact>& facts) {
   gpu.smem_per_block = 227 * KiB;
   gpu.has_wgmma = gpu.major == 9;
   gpu.has_tcgen05 = gpu.major == 10;
-  if (gpu.has_tcgen05) gpu.tmem_columns = 512;
   return gpu;
 }
 

@@ -56,7 +56,6 @@ struct Gpu {
   std::vector<SmGroup> sm_groups;  ///< in the order in which CTAs without clusters fill them; empty: not known
   int max_cluster = 8;             ///< portable
   int max_cluster_nonportable = 16;
-  int tmem_columns = 0;  ///< 512 on Blackwell, 0 where there is no tensor memory
   bool has_wgmma = false;
   bool has_tcgen05 = false;
   Costs costs;  ///< the Device fills them in

@@ -6,7 +6,6 @@ bool Mbarrier::try_advance() {
   if (pending != 0 || tx != 0) return false;
   ++phase;
   pending = expected;
-  observed = false;
   history_before.swap(history);
   history.clear();
   return true;

@@ -18,7 +18,6 @@ struct Mbarrier {
   int32_t expected = 0;  ///< arrivals that each phase waits for
   int32_t pending = 0;   ///< arrivals that this phase still waits for
   int32_t tx = 0;        ///< bytes expected minus bytes delivered in this phase
-  bool observed = true;  ///< a thread has observed the completion of the previous phase
 
   struct Waiter {
     Warp* warp;

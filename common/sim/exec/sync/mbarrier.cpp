@@ -181,10 +181,7 @@ Flow wait(Warp& w, const TestWait& o, Mask m) {
       same = false;
     }
     last = &own_barrier(w, address, lane);
-    if (last->complete(parity)) {
-      truth |= 1u << lane;
-      last->observed = true;
-    }
+    if (last->complete(parity)) truth |= 1u << lane;
   }
   const auto barrier_at = [&](uint32_t address) {
     return BarrierName{BarrierName::Kind::Mbarrier, w.cta->rank, address & kSharedOffsetMask};

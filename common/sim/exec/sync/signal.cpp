@@ -73,7 +73,6 @@ void apply(Cluster& cluster, uint32_t cta_rank, uint32_t offset, BarrierEffect e
   if (!advance) return;
   watchers.tell(PhaseEvent{cluster, name});
   // A waiting warp waits for the phase that has just completed: a wait for any other phase does not block.
-  if (!barrier->waiters.empty()) barrier->observed = true;
   for (const Mbarrier::Waiter& waiter : std::exchange(barrier->waiters, {})) {
     if (watchers.want(EventKind::Wait)) {
       const Split& split = waiter.warp->splits[waiter.split];
