@@ -73,7 +73,7 @@ constexpr MissingText kMissing[] = {
      "{0} knows that it has finished, but no signal from there has reached {to}: a barrier, or an arrival and a wait, "
      "is missing between them"},
     {"completion", "",
-     "nothing waits for its completion in time: {done}[ by {0}, then {link}], {between}"
+     "nothing waits for its completion in time, {between}: {done}[ by {0}, then {link} before {second}]"
      "[; or, after the one at {also}, {link} before {second}]"},
     {"link", "", "nothing orders them; no arrival or barrier of its warp follows it: {link} {between}"},
     {"link", "",

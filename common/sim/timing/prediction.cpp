@@ -191,7 +191,7 @@ std::vector<Prediction> predict(std::span<const GridDemands> launches, const Gpu
 std::string to_text(const Prediction& p) {
   const PredictedTimes& r = p.times;
   std::string text = "modelled: " + p.gpu + ", " + std::to_string(p.sms) + " SMs, all " + base::grouped(p.clusters) +
-                     " clusters replayed, " + std::to_string(p.kinds) + " executed in full\n";
+                     " clusters timed, " + std::to_string(p.kinds) + " executed in full\n";
   text += base::format("  %s cycles   %.3f GHz at %.0f W (power: %s)   %.1f us",
                        base::grouped(static_cast<uint64_t>(r.activity.cycles)).c_str(), p.ghz, p.watts, p.power.c_str(),
                        p.seconds * 1e6);

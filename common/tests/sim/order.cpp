@@ -322,7 +322,12 @@ std::vector<std::string> found_in(const Told& told, char letter) {
   Story story(tolerated, strict);
   for (const Words& words : events) story.tell(words);
   std::vector<std::string> found;
-  for (const Finding& finding : story.found()) found.push_back(in_short(finding));
+  for (const Finding& finding : story.found()) {
+    found.push_back(in_short(finding));
+    const std::string sentence = report::missing(finding);
+    for (const char* twice : {",,", ", ,", ",.", "  ", "{"})
+      EXPECT_EQ(sentence.find(twice), std::string::npos) << sentence;
+  }
   return found;
 }
 
