@@ -92,12 +92,4 @@ __device__ __forceinline__ void mbarrier_wait(uint32_t bar, uint32_t parity) {
   }
 }
 
-/// `mbarrier.arrive.release.cluster.shared::cluster.b64 _, [bar];`
-/// An arrival for a thread that passes data on with it. It costs a fence of the whole device: no level uses it.
-/// Orders: (release, cluster) this thread's earlier accesses, for threads that observe the phase.
-/// ISA 9.7.13.15.13 (mbarrier.arrive), PTX 8.0, sm_90.
-__device__ __forceinline__ void mbarrier_arrive_release_cluster(uint32_t bar) {
-  asm volatile("mbarrier.arrive.release.cluster.shared::cluster.b64 _, [%0];" ::"r"(bar) : "memory");
-}
-
 }  // namespace ptx

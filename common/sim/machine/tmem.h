@@ -8,6 +8,8 @@
 
 namespace sim {
 
+struct OrderQueue;
+
 class Tmem {
  public:
   static constexpr int kLanes = 128;
@@ -30,6 +32,13 @@ class Tmem {
   std::string describe() const;  ///< "columns 0..127"
 
   bool permit_relinquished = false;
+
+  /// A tcgen05.st that has still to take effect: its cells are poisoned.
+  struct Store {
+    int quarter, first, count;  ///< of the lanes; columns
+    OrderQueue* order;          ///< the warp's: stores take effect in its order
+  };
+  std::vector<Store> stores;
 
  private:
   uint32_t* cells();

@@ -213,9 +213,9 @@ TEST(Tmem, LoadsOfWhatIsStillBeingStored) {
 
 // ---- allocation
 
-/// One CTA (or a pair) of 128 threads; warps' indices are in %r3.
+/// One CTA (or a pair) of so many threads; warps' indices are in %r3.
 Outcome run_alloc(const std::string& body, uint32_t ctas = 1, Options options = {},
-                  std::vector<uint32_t>* out = nullptr) {
+                  std::vector<uint32_t>* out = nullptr, uint32_t threads = 128) {
   Bench bench(options);
   auto* memory = bench.allocate<uint32_t>(64);
   Source source;
@@ -227,9 +227,41 @@ Outcome run_alloc(const std::string& body, uint32_t ctas = 1, Options options = 
       "%rd2, %r1, 64; add.s64 %rd1, %rd1, %rd2;\n" +
       body;
   const Outcome outcome =
-      bench.launch(source, {.grid = {ctas, 1, 1}, .block = {128, 1, 1}, .cluster = {ctas, 1, 1}}, memory);
+      bench.launch(source, {.grid = {ctas, 1, 1}, .block = {threads, 1, 1}, .cluster = {ctas, 1, 1}}, memory);
   if (out != nullptr) out->assign(memory, memory + 64);
   return outcome;
+}
+
+TEST(Tmem, LoadsOfWhatAnotherWarpIsStillStoring) {
+  std::string values = "{%r12";
+  for (int i = 1; i < 32; ++i) values += ", %r12";
+  const auto run = [&](const std::string& wait, Options options, std::vector<uint32_t>* out) {
+    return run_alloc(
+        "@!%p1 bra all; tcgen05.alloc.cta_group::1.sync.aligned.shared::cta.b32 [%r8], 32;\nall: bar.sync 0; "
+        "tcgen05.fence::after_thread_sync; ld.shared.u32 %r10, [%r8]; and.b32 %r11, %r3, 3; shl.b32 %r13, %r11, 21; "
+        "add.u32 %r14, %r10, %r13; add.u32 %r12, %r11, 7; setp.lt.u32 %p4, %r3, 4; @!%p4 bra meet; "
+        "tcgen05.st.sync.aligned.32x32b.x32.b32 [%r14], " +
+            values + "}; " + wait +
+            "tcgen05.fence::before_thread_sync;\nmeet: bar.sync 0; tcgen05.fence::after_thread_sync; @%p4 bra end; "
+            "tcgen05.ld.sync.aligned.32x32b.x1.b32 {%r15}, [%r14+31]; tcgen05.wait::ld.sync.aligned; mul.wide.u32 "
+            "%rd3, %r11, 4; add.s64 %rd3, %rd1, %rd3; st.global.u32 [%rd3], %r15; "
+            "tcgen05.fence::before_thread_sync;\nend: tcgen05.wait::st.sync.aligned; bar.sync 0; @!%p1 bra over; "
+            "tcgen05.dealloc.cta_group::1.sync.aligned.b32 %r10, 32;\nover:",
+        1, options, out, 256);
+  };
+  for (Options options : all_schedules()) {
+    std::vector<uint32_t> out;
+    const auto expect_stored = [&] {
+      EXPECT_EQ(std::vector(out.begin(), out.begin() + 4), (std::vector{7u, 8u, 9u, 10u}));
+    };
+    expect_success(run("tcgen05.wait::st.sync.aligned; ", options, &out));
+    expect_stored();
+    expect_fault(run("", options, &out), faults::load_of_unfinished_store);
+    if (options.schedule == Options::Schedule::Default) expect_stored();
+    options.tolerated.add(Habit::StoreWithoutWait);
+    expect_success(run("", options, &out));
+    expect_stored();
+  }
 }
 
 TEST(Allocation, AddressesAndOrders) {

@@ -144,6 +144,8 @@ class TmemStore final : public AsyncOperation {
                                                                   : half == 0 ? value & 0xFFFF
                                                                               : value >> 16;
     });
+    std::vector<Tmem::Store>& stores = cta.tmem.stores;
+    stores.erase(std::ranges::find(stores, &warp->tmem_store_order, &Tmem::Store::order));
     ++cluster.changes;
     if (--warp->tmem_stores == 0) wake(*warp, Wait::TmemStore);
   }
@@ -188,18 +190,25 @@ void start(Warp& w, Mask m, std::unique_ptr<AsyncOperation> transfer, const Late
   w.executed_at_effect = w.executed;
 }
 
-/// Cells that this warp's unfinished stores have still to write may not be loaded yet.
-void require_stored(Warp& w, const TransferOperands& o, uint32_t address, Mask m) {
-  if (w.tmem_stores == 0) return;
+/// Cells that an unfinished store has still to write may not be loaded yet, though hardware does so in order. Returns
+/// the queue of the store after which this load takes effect; its own warp's queue of loads if there is none.
+OrderQueue& require_stored(Warp& w, const TransferOperands& o, uint32_t address, Mask m) {
   Cta& cta = *w.cta;
+  if (cta.tmem.stores.empty()) return w.tmem_load_order;
   const int lane0 = access_lane(cta, w.index, address, o, "tcgen05.ld"), column0 = tmem_column(address);
+  OrderQueue* after = nullptr;
+  for (const Tmem::Store& each : cta.tmem.stores) {
+    if (each.quarter == lane0 / 32 && each.first < column0 + o.columns() && column0 < each.first + each.count)
+      after = each.order;
+  }
   bool is_stored = true;
   for_cells(o, m, [&](size_t, size_t, const RowCell& cell, int) {
     is_stored &= cta.tmem.column(column0 + cell.column)[lane0 + cell.lane] != Tmem::kPoison;
   });
-  if (is_stored) return;
+  if (after == nullptr || is_stored) return w.tmem_load_order;
   const Fault fault{faults::load_of_unfinished_store};
   tolerate_violation(cluster_of(w), Habit::StoreWithoutWait, fault, &w, nullptr);
+  return *after;
 }
 
 void tell_of(Warp& w, Mask m, const TransferOperands& o, uint32_t address, TensorEvent::What what, const char* name) {
@@ -224,12 +233,12 @@ Flow load(Warp& w, const TransferOperands& o, Mask m) {
   if (!gather_all(w, &m)) return Flow::Block;
   auto load = std::make_unique<TmemLoad>();
   load->address = begin_transfer(w, o, m, "tcgen05.ld");
-  require_stored(w, o, load->address, m);
+  OrderQueue& order = require_stored(w, o, load->address, m);
   load->warp = &w, load->operands = &o, load->mask = m;
   load->number = begin_pending(w, o.written, true);
   tell_of(w, m, o, load->address, TensorEvent::What::Load, "tcgen05.ld");
   ++w.tmem_loads;
-  start(w, m, std::move(load), transfer_time(w, o, w.tmem_load_order), Habit::LoadWithoutWait);
+  start(w, m, std::move(load), transfer_time(w, o, order), Habit::LoadWithoutWait);
   return Flow::Next;
 }
 
@@ -248,6 +257,7 @@ Flow store(Warp& w, const TransferOperands& o, Mask m) {
   for_cells(o, m, [&](size_t, size_t, const RowCell& cell, int) {
     tmem.column(tmem_column(store->address) + cell.column)[lane0 + cell.lane] = Tmem::kPoison;
   });
+  tmem.stores.push_back({lane0 / 32, tmem_column(store->address), o.columns(), &w.tmem_store_order});
   tell_of(w, m, o, store->address, TensorEvent::What::Store, "tcgen05.st");
   start(w, m, std::move(store), transfer_time(w, o, w.tmem_store_order), Habit::StoreWithoutWait);
   return Flow::Next;
